@@ -1,0 +1,72 @@
+// Checks a request and sends it down its path.
+#include "attention/attend.h"
+
+#include <stdexcept>
+
+#include "attention/reference.h"
+#include "attention/row_stats.h"
+#include "attention/streaming.h"
+#include "base/error.h"
+
+namespace lenbench {
+namespace {
+
+void require(bool ok, const char* what) {
+  if (!ok) throw std::invalid_argument(std::string("attend: ") + what);
+}
+
+void check(const AttendRequest& request) {
+  const at::Tensor& q = request.q_BHQD;
+  const at::Tensor& k = request.k_BGKD;
+  const at::Tensor& v = request.v_BGKD;
+  const at::Tensor& positions = request.positions_BQ;
+  require(q.defined() && q.dim() == 4 && k.defined() && k.dim() == 4 && v.defined(), "q, k, v need four dimensions");
+  require(v.sizes() == k.sizes(), "k and v must have the same shape");
+  require(k.size(0) == q.size(0) && k.size(3) == q.size(3) && q.size(3) >= 1, "q and k differ in batch or head size");
+  require(k.size(1) >= 1 && q.size(1) % k.size(1) == 0, "query heads must be a multiple of key/value heads");
+  require(q.scalar_type() == k.scalar_type() && q.scalar_type() == v.scalar_type(), "q, k, v differ in type");
+  require(q.scalar_type() == at::kFloat || q.scalar_type() == at::kDouble, "q must be float or double");
+  require(positions.defined() && positions.dim() == 2 && positions.scalar_type() == at::kLong &&
+              (positions.size(0) == q.size(0) || positions.size(0) == 1) && positions.size(1) == q.size(2),
+          "positions must be int64 [B or 1, Q]");
+  require(positions.numel() == 0 ||
+              (positions.min().item<std::int64_t>() >= -1 && positions.max().item<std::int64_t>() < k.size(2)),
+          "positions must be in -1 .. keys - 1");
+  const auto heads = static_cast<std::size_t>(q.size(1));
+  require(request.slopes.empty() || request.slopes.size() == heads, "slopes must have one entry per head");
+  require(!request.stats || request.stats->size() == heads, "stats must have one entry per head");
+  const at::Tensor& alpha = request.normalizer.alpha_minus_one_H;
+  require(!alpha.defined() || (alpha.dim() == 1 && alpha.size(0) == q.size(1)), "alpha must have one entry per head");
+}
+
+}  // namespace
+
+std::string uncovered_by_streaming(const AttendRequest& request) {
+  if (!request.q_BHQD.device().is_cpu()) return "the tensors are not on the CPU";
+  if (request.normalizer.kind == Normalizer::Kind::kTopK) return "top-k has no kernel";
+  if (!wants_gradient(request)) {
+    return request.q_BHQD.scalar_type() == at::kFloat ? "" : "inference in another type than float32";
+  }
+  if (request.normalizer.adaptive) return "adaptive temperature with gradients has no kernel";
+  if (request.stats && request.q_BHQD.scalar_type() != at::kFloat) return "statistics in another type than float32";
+  if (request.q_BHQD.size(2) > kMaxTrainingRows || request.k_BGKD.size(2) > kMaxTrainingRows) {
+    return "gradients over more than " + std::to_string(kMaxTrainingRows) + " tokens";
+  }
+  return "";
+}
+
+at::Tensor attend(const AttendRequest& request) {
+  check(request);
+  if (request.path != AttentionPath::kReference) {
+    const std::string reason = uncovered_by_streaming(request);
+    if (reason.empty()) return attend_streaming(request);
+    if (request.path == AttentionPath::kStreaming) {
+      throw Error("the streaming attention path cannot be used: " + reason + "; use the reference path");
+    }
+  }
+  const ReferenceResult result = attend_reference(request, request.stats != nullptr);
+  if (request.stats) add_statistics(result.rows, request.positions_BQ, request.probe_rows_BQ, *request.stats);
+  return result.out_BHQD;
+}
+
+}  // namespace lenbench

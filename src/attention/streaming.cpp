@@ -1,0 +1,259 @@
+// Tensors to kernel views and back. Letters: B rows of a batch, H query heads, G key/value heads, Q queries, D head
+// size.
+#include "attention/streaming.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/ne.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/tensor.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "attention/reference.h"
+#include "attention/row_stats.h"
+#include "kernels/attention_kernels.h"
+
+namespace lenbench {
+namespace {
+
+at::Tensor unit_channel_stride(const at::Tensor& x) { return x.stride(-1) == 1 ? x : x.contiguous(); }
+
+template <typename T>
+kernels::View<T> view(const at::Tensor& x_BHTD) {
+  using Element = std::remove_const_t<T>;
+  return {x_BHTD.data_ptr<Element>(), x_BHTD.stride(0), x_BHTD.stride(1), x_BHTD.stride(2)};
+}
+
+// Keeps alive what a kernels::Problem points to.
+struct Inputs {
+  at::Tensor q_BHQD;  // times 1/sqrt(D)
+  at::Tensor k_BGKD, v_BGKD;
+  at::Tensor visible_BQ;  // int64 [B, Q] or [1, Q]
+  at::Tensor slopes_H, alphas_H;
+};
+
+template <typename T>
+kernels::Problem<T> problem_of(const Inputs& inputs) {
+  kernels::Problem<T> problem;
+  problem.batches = inputs.q_BHQD.size(0);
+  problem.heads = inputs.q_BHQD.size(1);
+  problem.kv_heads = inputs.k_BGKD.size(1);
+  problem.rows = inputs.q_BHQD.size(2);
+  problem.keys = inputs.k_BGKD.size(2);
+  problem.head_size = inputs.q_BHQD.size(3);
+  problem.q = view<const T>(inputs.q_BHQD);
+  problem.k = view<const T>(inputs.k_BGKD);
+  problem.v = view<const T>(inputs.v_BGKD);
+  problem.visible = inputs.visible_BQ.data_ptr<std::int64_t>();
+  problem.visible_batch_stride = inputs.visible_BQ.size(0) == 1 ? 0 : inputs.visible_BQ.size(1);
+  problem.slopes = inputs.slopes_H.data_ptr<T>();
+  problem.alphas = inputs.alphas_H.data_ptr<T>();
+  problem.threads = at::get_num_threads();
+  return problem;
+}
+
+Inputs inputs_of(const AttendRequest& request) {
+  const at::Tensor& q = request.q_BHQD;
+  const at::TensorOptions options = q.options().requires_grad(false);
+  Inputs inputs;
+  inputs.q_BHQD = unit_channel_stride(q * (1.0 / std::sqrt(static_cast<double>(q.size(3)))));
+  inputs.k_BGKD = unit_channel_stride(request.k_BGKD);
+  inputs.v_BGKD = unit_channel_stride(request.v_BGKD);
+  inputs.visible_BQ = (request.positions_BQ + 1).contiguous();
+  inputs.slopes_H = request.slopes.empty()
+                        ? at::zeros({q.size(1)}, options)
+                        : at::tensor(request.slopes, at::TensorOptions(at::kDouble)).to(q.scalar_type());
+  const Normalizer& normalizer = request.normalizer;
+  if (normalizer.kind == Normalizer::Kind::kSoftmax) {
+    inputs.alphas_H = at::ones({q.size(1)}, options);
+  } else if (normalizer.alpha_minus_one_H.defined()) {
+    inputs.alphas_H =
+        (normalizer.alpha_minus_one_H.detach() + 1.0).to(q.scalar_type()).expand({q.size(1)}).contiguous();
+  } else {
+    inputs.alphas_H = at::full({q.size(1)}, normalizer.alpha, options);
+  }
+  return inputs;
+}
+
+template <typename T>
+class FusedAttention : public torch::autograd::Function<FusedAttention<T>> {
+ public:
+  // alpha_minus_one_H is empty where alpha is fixed (autograd takes no undefined inputs); inputs.alphas_H holds the values.
+  static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& q_BHQD,
+                            const at::Tensor& k_BGKD, const at::Tensor& v_BGKD, const at::Tensor& alpha_minus_one_H,
+                            const at::Tensor& visible_BQ, const at::Tensor& slopes_H, const at::Tensor& alphas_H) {
+    const Inputs inputs{q_BHQD, k_BGKD, v_BGKD, visible_BQ, slopes_H, alphas_H};
+    const kernels::Problem<T> problem = problem_of<T>(inputs);
+    const at::Tensor out = at::empty(q_BHQD.sizes(), q_BHQD.options());
+    const at::Tensor saved = at::empty({kernels::training_saved_size(problem)}, q_BHQD.options());
+    kernels::attend_forward<T>(problem, view<T>(out), saved.data_ptr<T>());
+    context->save_for_backward({q_BHQD, k_BGKD, v_BGKD, visible_BQ, slopes_H, alphas_H, saved});
+    context->saved_data["learns_alpha"] = alpha_minus_one_H.numel() > 0;
+    return out;
+  }
+
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list gradients) {
+    const auto saved = context->get_saved_variables();
+    const Inputs inputs{saved[0], saved[1], saved[2], saved[3], saved[4], saved[5]};
+    const kernels::Problem<T> problem = problem_of<T>(inputs);
+    const at::Tensor dout = unit_channel_stride(gradients[0]);
+    const at::Tensor dq = at::empty(inputs.q_BHQD.sizes(), dout.options());
+    const at::Tensor dk = at::empty(inputs.k_BGKD.sizes(), dout.options());
+    const at::Tensor dv = at::empty(inputs.v_BGKD.sizes(), dout.options());
+    at::Tensor dalphas;
+    kernels::Gradients<T> out{view<T>(dq), view<T>(dk), view<T>(dv), nullptr, nullptr};
+    if (context->saved_data["learns_alpha"].toBool()) {
+      dalphas = at::empty({problem.heads}, dout.options());
+      out.dalphas = dalphas.template data_ptr<T>();
+    }
+    kernels::attend_backward<T>(problem, view<const T>(dout), saved[6].template data_ptr<T>(), out);
+    return {dq, dk, dv, dalphas, {}, {}, {}};
+  }
+};
+
+at::Tensor train(const AttendRequest& request, const Inputs& inputs) {
+  const bool learns_alpha =
+      request.normalizer.kind == Normalizer::Kind::kEntmax && request.normalizer.alpha_minus_one_H.defined();
+  const at::Tensor alpha_minus_one_H =
+      learns_alpha ? request.normalizer.alpha_minus_one_H : at::empty({0}, inputs.q_BHQD.options().requires_grad(false));
+  const auto apply = [&](auto zero) {
+    return FusedAttention<decltype(zero)>::apply(inputs.q_BHQD, inputs.k_BGKD, inputs.v_BGKD, alpha_minus_one_H,
+                                                 inputs.visible_BQ, inputs.slopes_H, inputs.alphas_H);
+  };
+  return inputs.q_BHQD.scalar_type() == at::kDouble ? apply(double{}) : apply(float{});
+}
+
+struct Swept {
+  at::Tensor out_BHQD;
+  RowStatistics rows;  // undefined tensors unless asked for
+};
+
+Swept sweep(const Inputs& inputs, bool want_rows) {
+  const kernels::Problem<float> problem = problem_of<float>(inputs);
+  Swept result{at::empty(inputs.q_BHQD.sizes(), inputs.q_BHQD.options()), {}};
+  kernels::RowStats stats;
+  if (want_rows) {
+    const std::vector<std::int64_t> shape = {problem.batches, problem.heads, problem.rows};
+    const at::TensorOptions options = inputs.q_BHQD.options();
+    result.rows = {at::empty(shape, options), at::empty(shape, options.dtype(at::kInt)), at::empty(shape, options),
+                   at::empty(shape, options)};
+    stats = {result.rows.entropy.data_ptr<float>(), result.rows.support.data_ptr<std::int32_t>(),
+             result.rows.sink.data_ptr<float>(), result.rows.top.data_ptr<float>()};
+  }
+  kernels::attend_streaming(problem, view<float>(result.out_BHQD), stats);
+  return result;
+}
+
+// Copies one head's result over the rows where the temperature is not 1.
+void replace_rows(Swept& all, const Swept& head, std::int64_t h, const at::Tensor& changed_BQ) {
+  const auto put = [&](const at::Tensor& whole, const at::Tensor& part, const at::Tensor& mask) {
+    whole.narrow(1, h, 1).copy_(at::where(mask, part, whole.narrow(1, h, 1)));
+  };
+  const at::Tensor mask_B1Q = changed_BQ.unsqueeze(1);
+  put(all.out_BHQD, head.out_BHQD, mask_B1Q.unsqueeze(-1));
+  if (!head.rows.entropy.defined()) return;
+  put(all.rows.entropy, head.rows.entropy, mask_B1Q);
+  put(all.rows.support, head.rows.support, mask_B1Q);
+  put(all.rows.sink, head.rows.sink, mask_B1Q);
+  put(all.rows.top, head.rows.top, mask_B1Q);
+}
+
+// A head with a bias and a temperature per row: the temperature multiplies the bias too, which no kernel slope can say.
+// The reference path does it, in blocks whose keys stop where the bias leaves nothing: relative to the row's own key,
+// a key at distance t has exponent at most 2 R - slope t (R bounds |q.k|/sqrt(D); factors are at least 1), and below
+// -104 a float weight is exactly 0.
+Swept biased_head(const AttendRequest& request, const at::Tensor& q_B1QD, const at::Tensor& k_B1KD,
+                  const at::Tensor& v_B1KD, double slope, bool want_rows) {
+  constexpr std::int64_t kRows = 256;
+  constexpr double kVanishingExponent = 104.0;
+  const double q_norm = q_B1QD.norm(2, {-1}).max().item<double>();
+  const double k_norm = k_B1KD.norm(2, {-1}).max().item<double>();
+  const double bound = 1.001 * q_norm * k_norm / std::sqrt(static_cast<double>(q_B1QD.size(3)));
+  const double window = std::ceil((2.0 * bound + kVanishingExponent) / slope);
+  std::vector<at::Tensor> outs, entropy, support, sink, top;
+  for (std::int64_t row = 0; row < q_B1QD.size(2); row += kRows) {
+    const std::int64_t count = std::min(kRows, q_B1QD.size(2) - row);
+    AttendRequest part;
+    part.positions_BQ = request.positions_BQ.narrow(1, row, count);
+    const auto lowest = static_cast<double>(part.positions_BQ.min().item<std::int64_t>());
+    const auto first_key = window < lowest ? static_cast<std::int64_t>(lowest - window) : std::int64_t{0};
+    part.q_BHQD = q_B1QD.narrow(2, row, count);
+    part.k_BGKD = k_B1KD.narrow(2, first_key, k_B1KD.size(2) - first_key);
+    part.v_BGKD = v_B1KD.narrow(2, first_key, v_B1KD.size(2) - first_key);
+    part.slopes = {slope};
+    part.normalizer = request.normalizer;
+    const ReferenceResult result = attend_reference(part, want_rows, first_key);
+    outs.push_back(result.out_BHQD);
+    if (!want_rows) continue;
+    entropy.push_back(result.rows.entropy);
+    support.push_back(result.rows.support);
+    sink.push_back(result.rows.sink);
+    top.push_back(result.rows.top);
+  }
+  if (!want_rows) return {at::cat(outs, 2), {}};
+  return {at::cat(outs, 2), {at::cat(entropy, 2), at::cat(support, 2), at::cat(sink, 2), at::cat(top, 2)}};
+}
+
+// Second sweep of adaptive temperature: rows whose factor is 1 keep the first sweep's bits.
+void sharpen(const AttendRequest& request, const Inputs& inputs, Swept& first, bool want_rows) {
+  const at::Tensor factor_BHQ = adaptive_factor(first.rows.entropy.to(at::kDouble)).to(inputs.q_BHQD.scalar_type());
+  const std::int64_t heads_per_group = inputs.q_BHQD.size(1) / inputs.k_BGKD.size(1);
+  for (std::int64_t h = 0; h < inputs.q_BHQD.size(1); ++h) {
+    const at::Tensor factor_BQ = factor_BHQ.select(1, h);
+    const at::Tensor changed_BQ = at::ne(factor_BQ, 1.0);
+    if (!changed_BQ.any().item<bool>()) continue;
+    const std::int64_t g = h / heads_per_group;
+    const double slope = request.slopes.empty() ? 0.0 : request.slopes[static_cast<std::size_t>(h)];
+    if (slope > 0) {
+      replace_rows(first,
+                   biased_head(request, request.q_BHQD.narrow(1, h, 1), inputs.k_BGKD.narrow(1, g, 1),
+                               inputs.v_BGKD.narrow(1, g, 1), slope, want_rows),
+                   h, changed_BQ);
+      continue;
+    }
+    const at::Tensor q_B1QD = inputs.q_BHQD.narrow(1, h, 1) * factor_BQ.unsqueeze(1).unsqueeze(-1);
+    const Inputs one{q_B1QD,
+                     inputs.k_BGKD.narrow(1, g, 1),
+                     inputs.v_BGKD.narrow(1, g, 1),
+                     inputs.visible_BQ,
+                     inputs.slopes_H.narrow(0, h, 1),
+                     inputs.alphas_H.narrow(0, h, 1)};
+    replace_rows(first, sweep(one, want_rows), h, changed_BQ);
+  }
+}
+
+}  // namespace
+
+bool wants_gradient(const AttendRequest& request) {
+  if (!at::GradMode::is_enabled()) return false;
+  const at::Tensor& alpha = request.normalizer.alpha_minus_one_H;
+  return request.q_BHQD.requires_grad() || request.k_BGKD.requires_grad() || request.v_BGKD.requires_grad() ||
+         (alpha.defined() && alpha.requires_grad());
+}
+
+at::Tensor attend_streaming(const AttendRequest& request) {
+  const bool differentiable = wants_gradient(request);
+  const Inputs inputs = inputs_of(request);
+  at::Tensor out;
+  if (differentiable) out = train(request, inputs);
+  if (differentiable && !request.stats) return out;
+  at::NoGradGuard no_grad;
+  const bool want_rows = request.stats != nullptr;
+  Swept swept = sweep(inputs, want_rows || request.normalizer.adaptive);
+  if (request.normalizer.adaptive) sharpen(request, inputs, swept, want_rows);
+  if (want_rows) add_statistics(swept.rows, request.positions_BQ, request.probe_rows_BQ, *request.stats);
+  return differentiable ? out : swept.out_BHQD;
+}
+
+}  // namespace lenbench

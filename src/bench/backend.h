@@ -1,0 +1,66 @@
+// Everything of the program that needs torch, behind one factory that the command line opens with dlopen.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/predictor.h"
+
+namespace lenbench {
+
+struct OpenOptions {
+  std::string device = "cpu";           // "cpu", "cuda", "cuda:N"
+  std::string dtype = "float32";        // "float32" or "float64"
+  int threads = 0;                      // 0: the library's default
+  std::string attention_path = "auto";  // "auto", "reference", "streaming"
+  std::string transform;                // inference-time change, e.g. "adaptive-temperature"; empty: as trained
+};
+
+struct TrainOptions {
+  std::string recipe_path;
+  std::string output_dir;
+  int threads = 0;
+  std::int64_t stop_after_steps = 0;  // for tests: stop as if killed after this many steps; 0: run to the end
+  bool overwrite = false;
+};
+
+// Progress as data; the command line decides how it looks.
+struct TrainProgress {
+  std::int64_t step = 0, num_steps = 0;
+  double loss = 0, learning_rate = 0, seconds_left = 0, train_accuracy = 0;
+};
+
+struct VerifyResult {
+  double max_abs_logit_difference = 0;
+  double tolerance = 1e-4;
+  std::int64_t worst_row = 0, worst_position = 0, worst_token = 0;
+  double max_entropy_difference = -1;  // -1: not compared
+  double max_support_difference = -1;
+  double entropy_tolerance = 1e-5, support_tolerance = 0.05;
+  bool passed() const {
+    return max_abs_logit_difference <= tolerance && max_entropy_difference <= entropy_tolerance &&
+           max_support_difference <= support_tolerance;
+  }
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual std::string torch_version() const = 0;
+  virtual std::unique_ptr<Predictor> open(const std::string& checkpoint_path, const OpenOptions& options) = 0;
+  // Trains to completion (or resumes). Throws Error on a bad recipe, a non-finite loss or an unwritable output.
+  virtual void train(const TrainOptions& options, const std::function<void(const TrainProgress&)>& progress) = 0;
+  // Compares logits (and, when `attention_path` is not empty, statistics) with a dump of a reference implementation.
+  virtual VerifyResult verify(const std::string& checkpoint_path, const std::string& expected_path,
+                              const std::string& attention_path, const OpenOptions& options) = 0;
+};
+
+inline constexpr int kBackendAbi = 1;
+inline constexpr const char* kBackendSymbol = "lenbench_open_backend";
+// extern "C" Backend* lenbench_open_backend(int abi); the caller owns the result; nullptr when abi differs.
+using OpenBackend = Backend* (*)(int abi);
+
+}  // namespace lenbench

@@ -1,0 +1,196 @@
+// Counts right tokens, answers and samples, and sums nats.
+#include "bench/metrics.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <stdexcept>
+
+#include "stats/intervals.h"
+
+namespace lenbench {
+
+namespace {
+
+constexpr std::int32_t kNumBytes = 256;
+
+std::int64_t total(const std::vector<std::int64_t>& counts) {
+  return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
+}
+
+Proportion proportion(std::int64_t right, std::int64_t n, double design_effect) {
+  Proportion result{n, right, static_cast<double>(right) / static_cast<double>(n), 0, 1};
+  const Interval interval = wilson(static_cast<double>(right) / design_effect, static_cast<double>(n) / design_effect);
+  result.low = interval.low;
+  result.high = interval.high;
+  return result;
+}
+
+std::optional<Proportion> clustered(const std::vector<std::int64_t>& right, const std::vector<std::int64_t>& n) {
+  const std::int64_t all = total(n);
+  if (all == 0) return std::nullopt;
+  return proportion(total(right), all, design_effect(right, n));
+}
+
+std::optional<double> finite(double value) { return std::isfinite(value) ? std::optional(value) : std::nullopt; }
+
+}  // namespace
+
+CellMeter::CellMeter(const Task& task)
+    : metric_(task.info().metric), byte_tokens_(task.info().name == "text"), chance_(task.chance()) {}
+
+void CellMeter::add(std::span<const Sample> samples, std::span<const SamplePrediction> predictions) {
+  if (samples.size() != predictions.size()) {
+    throw std::logic_error(fmt::format("{} predictions came back for {} samples", predictions.size(), samples.size()));
+  }
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const Sample& sample = samples[i];
+    const SamplePrediction& prediction = predictions[i];
+    if (prediction.argmax.size() != sample.scored.size() || prediction.nll.size() != sample.scored.size()) {
+      throw std::logic_error(fmt::format("sample {} has {} judged rows, its prediction {} tokens and {} nats", samples_,
+                                         sample.scored.size(), prediction.argmax.size(), prediction.nll.size()));
+    }
+    std::int64_t nonfinite = prediction.first_nonfinite;
+    for (std::size_t row = 0; nonfinite < 0 && row < sample.scored.size(); ++row) {
+      if (!std::isfinite(prediction.nll[row])) nonfinite = sample.scored[row].position;
+    }
+    if (nonfinite >= 0) {
+      if (nonfinite_ == 0) {
+        first_nonfinite_ = fmt::format("non-finite logits at position {} of sample {}", nonfinite, samples_);
+      }
+      ++nonfinite_;
+    }
+    const auto tokens = static_cast<std::int64_t>(sample.tokens.size());
+    tokens_min_ = samples_ == 0 ? tokens : std::min(tokens_min_, tokens);
+    tokens_max_ = std::max(tokens_max_, tokens);
+    ++samples_;
+    if (metric_ == TaskMetric::kPerplexity) {
+      add_nats(sample, prediction, nonfinite < 0);
+    } else {
+      add_exact(sample, prediction, nonfinite < 0);
+    }
+  }
+}
+
+void CellMeter::add_exact(const Sample& sample, const SamplePrediction& prediction, bool finite_sample) {
+  std::map<std::int32_t, bool> answers;
+  std::int64_t right_tokens = 0;
+  for (std::size_t row = 0; row < sample.scored.size(); ++row) {
+    const ScoredToken& scored = sample.scored[row];
+    const bool right = finite_sample && prediction.argmax[row] == scored.target;
+    right_tokens += right ? 1 : 0;
+    if (scored.answer >= 0) {
+      const auto [place, inserted] = answers.try_emplace(scored.answer, true);
+      place->second = place->second && right;
+    }
+  }
+  std::int64_t right_answers = 0;
+  for (const auto& [answer, right] : answers) right_answers += right ? 1 : 0;
+  const auto num_tokens = static_cast<std::int64_t>(sample.scored.size());
+  tokens_.right.push_back(right_tokens);
+  tokens_.n.push_back(num_tokens);
+  answers_.right.push_back(right_answers);
+  answers_.n.push_back(static_cast<std::int64_t>(answers.size()));
+  const bool exact = num_tokens > 0 && right_tokens == num_tokens;
+  exact_right_ += exact ? 1 : 0;
+  outcomes_ += !finite_sample ? 'x' : exact ? '1' : '0';
+}
+
+void CellMeter::add_nats(const Sample& sample, const SamplePrediction& prediction, bool finite_sample) {
+  CompensatedSum nats;
+  std::int64_t num_tokens = 0;
+  for (std::size_t row = 0; finite_sample && row < sample.scored.size(); ++row) {
+    const ScoredToken& scored = sample.scored[row];
+    nats.add(prediction.nll[row]);
+    nats_.add(prediction.nll[row]);
+    ++num_tokens;
+    if (scored.target < kNumBytes) ++nll_bytes_;
+    const auto bucket = static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(scored.position)));
+    if (buckets_.size() <= bucket) buckets_.resize(bucket + 1);
+    buckets_[bucket].nats.add(prediction.nll[row]);
+    ++buckets_[bucket].tokens;
+  }
+  nll_tokens_ += num_tokens;
+  sample_nats_.push_back(nats.value());
+  sample_tokens_.push_back(num_tokens);
+}
+
+CellResult CellMeter::result() const {
+  CellResult result;
+  Measurement& measurement = result.measurement;
+  measurement.samples = samples_;
+  measurement.effective_tokens_min = tokens_min_;
+  measurement.effective_tokens_max = tokens_max_;
+  measurement.nonfinite_samples = nonfinite_;
+  if (nonfinite_ > 0) {
+    result.failure = first_nonfinite_;
+    if (nonfinite_ > 1) result.failure += fmt::format(" ({} samples in all)", nonfinite_);
+  }
+  const std::int64_t scored_tokens = metric_ == TaskMetric::kPerplexity ? nll_tokens_ : total(tokens_.n);
+  if (scored_tokens == 0 && nonfinite_ == 0) result.failure = "empty: no token to score";
+
+  if (metric_ == TaskMetric::kExactMatch) {
+    if (samples_ > 0) measurement.exact = proportion(exact_right_, samples_, 1);
+    measurement.answer = clustered(answers_.right, answers_.n);
+    measurement.token = clustered(tokens_.right, tokens_.n);
+    if (measurement.answer) measurement.chance = chance_;
+    result.outcomes = outcomes_;
+    return result;
+  }
+
+  result.sample_nats = sample_nats_;
+  result.sample_tokens = sample_tokens_;
+  for (std::size_t i = 0; i < buckets_.size(); ++i) {
+    if (buckets_[i].tokens == 0) continue;
+    const std::int64_t first = i == 0 ? 0 : std::int64_t{1} << (i - 1);
+    const std::int64_t last = i == 0 ? 0 : (std::int64_t{1} << i) - 1;
+    measurement.nll_by_position.push_back({first, last, buckets_[i].tokens, buckets_[i].nats.value()});
+  }
+  measurement.nll_tokens = nll_tokens_;
+  if (nll_tokens_ == 0) return result;
+  measurement.nll_nats = nats_.value();
+  if (nonfinite_ > 0) return result;
+  measurement.perplexity = finite(std::exp(nats_.value() / static_cast<double>(nll_tokens_)));
+  const std::vector<double> sizes(sample_tokens_.begin(), sample_tokens_.end());
+  const Interval interval = mean_interval(sample_nats_, sizes);
+  const double low = std::exp(interval.low), high = std::exp(interval.high);
+  if (std::isfinite(interval.low) && std::isfinite(high)) {
+    measurement.perplexity_low = low;
+    measurement.perplexity_high = high;
+  }
+  if (byte_tokens_ && nll_bytes_ > 0) {
+    measurement.bits_per_byte = nats_.value() / std::log(2.0) / static_cast<double>(nll_bytes_);
+  }
+  return result;
+}
+
+std::vector<HeadMeans> head_means(const Probe& probe) {
+  std::vector<HeadMeans> means;
+  for (std::int64_t layer = 0; layer < probe.num_layers; ++layer) {
+    for (std::int64_t head = 0; head < probe.num_heads; ++head) {
+      const HeadStats& sums = probe.heads.at(static_cast<std::size_t>(layer * probe.num_heads + head));
+      if (sums.rows == 0) continue;
+      const auto rows = static_cast<double>(sums.rows);
+      HeadMeans mean;
+      mean.layer = layer;
+      mean.head = head;
+      mean.has_position = probe.head_has_position.at(static_cast<std::size_t>(head));
+      mean.rows = sums.rows;
+      mean.entropy = sums.entropy / rows;
+      if (sums.normalized_rows > 0) {
+        mean.normalized_entropy = finite(sums.normalized_entropy / static_cast<double>(sums.normalized_rows));
+      }
+      mean.support = sums.support / rows;
+      mean.sink_mass = sums.sink_mass / rows;
+      mean.top_mass = sums.top_mass / rows;
+      means.push_back(mean);
+    }
+  }
+  return means;
+}
+
+}  // namespace lenbench

@@ -1,0 +1,71 @@
+// From samples and predictions to the numbers of a Record.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bench/predictor.h"
+#include "record/record.h"
+#include "stats/sums.h"
+#include "tasks/task.h"
+
+namespace lenbench {
+
+// What a Cell's samples add up to.
+struct CellResult {
+  Measurement measurement;  // without seconds, peak_bytes and heads
+  std::string outcomes;
+  std::vector<double> sample_nats;
+  std::vector<std::int64_t> sample_tokens;
+  std::string failure;  // one line when the Cell cannot be `ok`: non-finite logits, or nothing to score
+};
+
+// Judges samples as they come; keeps counts, not samples. Every ratio is over samples or tokens of the whole Cell, so
+// batch boundaries change nothing.
+//
+// Exact match: a sample is right when every scored token is, an answer when all its tokens are; tokens with answer -1
+// count for exact match and token accuracy only. Intervals are Wilson 95 %; those of answers and tokens use the
+// effective count n / design effect, because answers of one sample are not independent.
+// Perplexity: exp of (sum of nats / scored tokens), with a ratio-estimator interval over samples. Bits per byte when
+// the tokens are bytes (task `text`). Buckets by judged position: [0,0], [1,1], [2,3], [4,7], ...
+// A sample with a non-finite logit has outcome 'x', is never right even where argmax equals the target, stays in every
+// denominator, and fails the Cell; for perplexity it adds neither nats nor tokens, and the perplexity is left
+// undefined.
+class CellMeter {
+ public:
+  explicit CellMeter(const Task& task);
+  // `samples` in index order, following those added before. Throws std::logic_error when the two do not match in size.
+  void add(std::span<const Sample> samples, std::span<const SamplePrediction> predictions);
+  CellResult result() const;
+
+ private:
+  struct Counts {
+    std::vector<std::int64_t> right, n;  // per sample
+  };
+  void add_exact(const Sample& sample, const SamplePrediction& prediction, bool finite);
+  void add_nats(const Sample& sample, const SamplePrediction& prediction, bool finite);
+
+  TaskMetric metric_;
+  bool byte_tokens_;
+  double chance_;
+  std::int64_t samples_ = 0, tokens_min_ = 0, tokens_max_ = 0, nonfinite_ = 0, exact_right_ = 0;
+  std::string first_nonfinite_;
+  std::string outcomes_;
+  Counts answers_, tokens_;
+  CompensatedSum nats_;
+  std::int64_t nll_tokens_ = 0, nll_bytes_ = 0;
+  std::vector<double> sample_nats_;
+  std::vector<std::int64_t> sample_tokens_;
+  struct Bucket {
+    CompensatedSum nats;
+    std::int64_t tokens = 0;
+  };
+  std::vector<Bucket> buckets_;
+};
+
+// Means per head of the sums in `probe`, layer-major; heads without rows are left out.
+std::vector<HeadMeans> head_means(const Probe& probe);
+
+}  // namespace lenbench

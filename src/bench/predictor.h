@@ -1,0 +1,88 @@
+// The seam between questions and models.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tasks/task.h"
+
+namespace lenbench {
+
+// Running sums of attention statistics of one head, over rows. Means are sums divided by the matching count.
+struct HeadStats {
+  std::int64_t rows = 0;             // rows with at least one visible key
+  std::int64_t normalized_rows = 0;  // rows with at least two visible keys
+  double entropy = 0;                // sum of H(p) in nats over `rows`
+  double normalized_entropy = 0;     // sum of H(p)/ln(visible keys) over `normalized_rows`
+  double support = 0;                // sum of the number of keys with p > 0 over `rows`
+  double sink_mass = 0;              // sum of p on the first key over `rows`
+  double top_mass = 0;               // sum of the largest p over `rows`
+  void add(const HeadStats& other) {
+    rows += other.rows;
+    normalized_rows += other.normalized_rows;
+    entropy += other.entropy;
+    normalized_entropy += other.normalized_entropy;
+    support += other.support;
+    sink_mass += other.sink_mass;
+    top_mass += other.top_mass;
+  }
+};
+
+// Which rows a probe covers. The two are different curves and never share a line (paper.md section 5).
+enum class ProbeRows { kNone, kAnswer, kAll };
+
+struct Probe {
+  ProbeRows rows = ProbeRows::kNone;
+  std::int64_t num_layers = 0, num_heads = 0;
+  std::vector<HeadStats> heads;         // [num_layers * num_heads], layer-major
+  std::vector<bool> head_has_position;  // [num_heads]; true: the head carries a positional bias or rotation
+};
+
+// What a model said on one sample. Vectors are parallel to Sample::scored.
+struct SamplePrediction {
+  std::vector<std::int32_t> argmax;   // lowest id wins ties; -1: no token was produced (never right)
+  std::vector<double> nll;            // nats; -log softmax(logits)[target]
+  std::int64_t first_nonfinite = -1;  // position of the first judged row with a non-finite logit; -1: all finite
+};
+
+struct PredictRequest {
+  ProbeRows probe = ProbeRows::kNone;
+};
+
+// Facts that identify a model; part of every Record (see record/record.h Subject).
+struct PredictorInfo {
+  std::string name;               // as shown in tables
+  std::string checkpoint_sha256;  // empty for doubles
+  std::string transform, positions, dtype, device;
+  std::string attention_path;  // "reference" or "streaming"
+  std::int64_t num_parameters = 0;
+  std::int64_t vocab_size = 0;     // 0: any
+  std::int64_t train_length = 0;   // 0: unknown
+  std::int64_t max_positions = 0;  // 0: unlimited
+};
+
+// A model. No state between calls. A real model reads Sample::tokens and the positions and targets in `scored` (targets
+// only to compute nll); doubles may read everything.
+class Predictor {
+ public:
+  virtual ~Predictor() = default;
+  virtual const PredictorInfo& info() const = 0;
+  // The addresses of the samples of the predict() call that follows. For doubles, which may know the question by its
+  // address; a real model sees tokens only and does not override this.
+  virtual void announce(const Task& /*task*/, std::span<const DrawKey> /*keys*/) {}
+  // One prediction per sample, in order. Samples may differ in length (rows are padded on the right inside; padding
+  // changes nothing). When `probe` is not null it receives the statistics of this call added to what it holds. Throws
+  // Error(kNotMeasured) with "out of memory" for allocations that fail.
+  virtual std::vector<SamplePrediction> predict(std::span<const Sample> samples, const PredictRequest& request,
+                                                Probe* probe) = 0;
+  // Predicted peak bytes above the loaded model for `rows` samples of `tokens` tokens with `scored` judged rows each;
+  // 0: unknown.
+  virtual std::int64_t predicted_bytes(std::int64_t /*rows*/, std::int64_t /*tokens*/, std::int64_t /*scored*/) const {
+    return 0;
+  }
+};
+
+}  // namespace lenbench

@@ -1,0 +1,244 @@
+// The loop over Cells and batches.
+#include "bench/runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <new>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "bench/metrics.h"
+
+namespace lenbench {
+
+namespace {
+
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// Thrown within a Cell when a batch does not fit; carries what the model said.
+struct OutOfMemory {
+  std::string detail;
+};
+
+constexpr std::string_view kOutOfMemory = "out of memory";
+
+std::string gibibytes(std::int64_t bytes) {
+  return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / static_cast<double>(std::int64_t{1} << 30));
+}
+
+// The statistics of one call, added to those of the Cell. A call that fails half-way must not leave rows behind, so
+// each gets a Probe of its own.
+void add_probe(Probe& sum, const Probe& call) {
+  if (call.heads.empty()) return;
+  if (sum.heads.empty()) {
+    sum = call;
+    return;
+  }
+  if (sum.heads.size() != call.heads.size()) throw std::logic_error("the number of probed heads changed within a cell");
+  for (std::size_t i = 0; i < sum.heads.size(); ++i) sum.heads[i].add(call.heads[i]);
+}
+
+std::string probe_rows_name(ProbeRows rows) {
+  return rows == ProbeRows::kAnswer ? "answer" : rows == ProbeRows::kAll ? "all" : "";
+}
+
+struct Batch {
+  std::vector<DrawKey> keys;
+  std::vector<Sample> samples;
+};
+
+Batch draw_batch(const Cell& cell, std::int64_t first, std::int64_t count) {
+  Batch batch;
+  for (std::int64_t i = first; i < first + count; ++i) {
+    batch.keys.push_back({cell.length, static_cast<std::uint64_t>(i), cell.data_seed, cell.split});
+    batch.samples.push_back(cell.task->draw(batch.keys.back()));
+  }
+  return batch;
+}
+
+std::vector<SamplePrediction> predict_or_oom(Predictor& predictor, const Cell& cell, const Batch& batch, ProbeRows rows,
+                                             Probe* probe) {
+  try {
+    predictor.announce(*cell.task, batch.keys);
+    return predictor.predict(batch.samples, PredictRequest{rows}, probe);
+  } catch (const std::bad_alloc&) {
+    throw OutOfMemory{std::string(kOutOfMemory)};
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    if (error.code() != ExitCode::kNotMeasured || message.find(kOutOfMemory) == std::string::npos) throw;
+    throw OutOfMemory{message};
+  }
+}
+
+}  // namespace
+
+struct Runner::CellOutcome {
+  Record record;
+  bool finished = true;    // false: the stop flag came first
+  bool nonfinite = false;  // failed, for this reason only
+};
+
+Runner::Runner(Predictor& predictor, RunOptions options) : predictor_(predictor), options_(std::move(options)) {
+  if (!options_.wall_clock) throw std::logic_error("RunOptions::wall_clock is required");
+  if (!options_.seconds) options_.seconds = steady_seconds;
+}
+
+Runner::CellOutcome Runner::measure(const Cell& cell, const std::function<void(std::int64_t)>& samples_done) {
+  CellOutcome outcome;
+  Record& record = outcome.record;
+  record = make_record(cell, predictor_.info());
+  record.setting = options_.setting;
+  record.setting.attention_path = predictor_.info().attention_path;
+  record.setting.started_at = options_.wall_clock();
+  const double start = options_.seconds();
+  const auto fail = [&](const std::string& reason) {
+    record.status = "failed";
+    record.reason = printable(reason);
+  };
+
+  std::int64_t batch = 1;
+  try {
+    const std::int64_t tokens = cell.total_tokens;
+    const auto scored = static_cast<std::int64_t>(draw_batch(cell, 0, 1).samples.front().scored.size());
+    batch = options_.batch > 0 ? options_.batch : choose_batch(predictor_, tokens, scored, options_.memory_bytes);
+    batch = std::min(batch, cell.samples);
+    const std::int64_t smallest = predictor_.predicted_bytes(1, tokens, scored);
+    if (options_.memory_bytes > 0 && smallest > options_.memory_bytes) {
+      throw Error(fmt::format("out of memory: one sample of {} tokens needs about {}, the budget is {}", tokens,
+                              gibibytes(smallest), gibibytes(options_.memory_bytes)),
+                  ExitCode::kNotMeasured);
+    }
+    CellMeter meter(*cell.task);
+    Probe probe;
+    for (std::int64_t done = 0; done < cell.samples;) {
+      if (options_.stop != nullptr && options_.stop->load()) {
+        outcome.finished = false;
+        return outcome;
+      }
+      const Batch drawn = draw_batch(cell, done, std::min(batch, cell.samples - done));
+      Probe call_probe;
+      call_probe.rows = options_.probe;
+      std::vector<SamplePrediction> predictions;
+      try {
+        predictions = predict_or_oom(predictor_, cell, drawn, options_.probe,
+                                     options_.probe == ProbeRows::kNone ? nullptr : &call_probe);
+      } catch (const OutOfMemory& oom) {
+        const auto tried = static_cast<std::int64_t>(drawn.samples.size());
+        if (tried == 1) {
+          throw Error(fmt::format("{} (batch 1, {} tokens a sample)", oom.detail, tokens));
+        }
+        batch = tried / 2;
+        continue;
+      }
+      meter.add(drawn.samples, predictions);
+      add_probe(probe, call_probe);
+      done += static_cast<std::int64_t>(drawn.samples.size());
+      samples_done(done);
+    }
+    CellResult result = meter.result();
+    record.measurement = std::move(result.measurement);
+    record.outcomes = std::move(result.outcomes);
+    record.sample_nats = std::move(result.sample_nats);
+    record.sample_tokens = std::move(result.sample_tokens);
+    record.measurement.heads = head_means(probe);
+    if (!record.measurement.heads.empty()) record.measurement.probe_rows = probe_rows_name(options_.probe);
+    if (!result.failure.empty()) fail(result.failure);
+    outcome.nonfinite = record.measurement.nonfinite_samples > 0;
+  } catch (const std::bad_alloc&) {
+    fail(fmt::format("out of memory: while drawing or judging samples of {} tokens", cell.total_tokens));
+  } catch (const std::exception& error) {
+    fail(error.what());
+  }
+  record.setting.batch = batch;
+  record.measurement.seconds = options_.seconds() - start;
+  record.measurement.peak_bytes = peak_resident_bytes();
+  return outcome;
+}
+
+RunSummary Runner::run(const RunPlan& plan, const Sink& sink, const Progress& progress) {
+  RunSummary summary;
+  const auto is_recorded = [&](const Cell& cell) {
+    return options_.recorded_resume_keys.contains(make_record(cell, predictor_.info()).resume_key());
+  };
+  for (const SkippedCell& skipped : plan.skipped) {
+    if (is_recorded(skipped.cell)) {
+      ++summary.already_recorded;
+      continue;
+    }
+    Record record = make_record(skipped.cell, predictor_.info());
+    record.setting = options_.setting;
+    record.setting.attention_path = predictor_.info().attention_path;
+    record.setting.started_at = options_.wall_clock();
+    record.status = "skipped";
+    record.reason = printable(skipped.reason);
+    sink(record);
+    ++summary.skipped;
+  }
+
+  std::vector<const Cell*> todo;
+  RunProgress state;
+  for (const Cell& cell : plan.cells) {
+    if (is_recorded(cell)) {
+      ++summary.already_recorded;
+      continue;
+    }
+    todo.push_back(&cell);
+    state.num_samples += cell.samples;
+  }
+  state.num_cells = static_cast<std::int64_t>(todo.size());
+
+  TimeForecast forecast;
+  const double run_start = options_.seconds();
+  std::int64_t finished_samples = 0;
+  for (std::size_t i = 0; i < todo.size(); ++i) {
+    const Cell& cell = *todo[i];
+    const double cell_start = options_.seconds();
+    const auto report = [&](std::int64_t done) {
+      if (!progress) return;
+      const double now = options_.seconds();
+      TimeForecast with_cell = forecast;
+      with_cell.observe(cell.total_tokens, done, now - cell_start);
+      state.cell = &cell;
+      state.samples_done = finished_samples + done;
+      state.seconds_elapsed = now - run_start;
+      state.seconds_left = with_cell.predict(cell.total_tokens, cell.samples - done);
+      for (std::size_t later = i + 1; later < todo.size() && state.seconds_left >= 0; ++later) {
+        state.seconds_left += with_cell.predict(todo[later]->total_tokens, todo[later]->samples);
+      }
+      progress(state);
+    };
+    report(0);
+    const CellOutcome outcome = measure(cell, report);
+    if (!outcome.finished) {
+      summary.stopped = true;
+      return summary;
+    }
+    sink(outcome.record);
+    if (outcome.record.status == "ok") {
+      ++summary.ok;
+      forecast.observe(cell.total_tokens, cell.samples, outcome.record.measurement.seconds);
+    } else {
+      ++summary.failed;
+      summary.nonfinite += outcome.nonfinite ? 1 : 0;
+    }
+    finished_samples += cell.samples;
+    ++state.cells_done;
+  }
+  if (progress) {
+    state.cell = nullptr;
+    state.samples_done = finished_samples;
+    state.seconds_elapsed = options_.seconds() - run_start;
+    state.seconds_left = 0;
+    progress(state);
+  }
+  return summary;
+}
+
+}  // namespace lenbench

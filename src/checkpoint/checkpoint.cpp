@@ -1,0 +1,183 @@
+// Opens a checkpoint and checks its tensors against its configuration.
+#include "checkpoint/checkpoint.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/hash.h"
+#include "base/names.h"
+#include "base/numbers.h"
+#include "checkpoint/index.h"
+
+namespace lenbench {
+namespace {
+
+constexpr const char* kEmbedding = "model.embed_tokens.weight";
+constexpr const char* kHead = "lm_head.weight";
+
+std::string file_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
+
+// "3 tensors are missing: a, b, c": counts all, names the first three.
+std::string list_of(const std::vector<std::string>& names) {
+  const std::size_t shown = std::min<std::size_t>(names.size(), 3);
+  return join({names.begin(), names.begin() + static_cast<std::ptrdiff_t>(shown)}, ", ") +
+         (names.size() > shown ? ", ..." : "");
+}
+
+std::string folder_name(const std::string& path) {
+  std::error_code failed;
+  std::filesystem::path full = std::filesystem::canonical(path, failed);
+  if (failed) full = path;
+  return full.filename().string();
+}
+
+double largest_difference(const TensorView& left, const TensorView& right) {
+  double largest = 0;
+  for (std::int64_t i = 0; i < left.num_elements(); ++i) {
+    const double difference =
+        std::abs(element_as_double(left.dtype, left.bytes, i) - element_as_double(right.dtype, right.bytes, i));
+    if (!(difference <= largest)) largest = difference;
+  }
+  return largest;
+}
+
+}  // namespace
+
+Checkpoint Checkpoint::open(const std::string& path, bool ignore_index) {
+  Checkpoint checkpoint;
+  checkpoint.files_ = find_checkpoint_files(path, ignore_index);
+  const CheckpointFiles& files = checkpoint.files_;
+  checkpoint.config_ = parse_config(read_file(files.config_path), printable(files.config_path));
+  const std::string origin_path = (std::filesystem::path(files.folder) / "origin.json").string();
+  if (std::filesystem::exists(origin_path)) {
+    checkpoint.origin_ = parse_origin(read_file(origin_path), printable(origin_path));
+  }
+  checkpoint.name_ = checkpoint.origin_.name;
+  if (checkpoint.name_.empty()) checkpoint.name_ = folder_name(files.folder);
+  checkpoint.load_tensors();
+  checkpoint.settle_ties();
+  checkpoint.check_tensors();
+  return checkpoint;
+}
+
+void Checkpoint::load_tensors() {
+  for (const std::string& path : files_.weight_paths) {
+    weights_.emplace_back(path);
+    for (const auto& [name, view] : weights_.back().tensors()) {
+      const auto [other, is_new] = file_of_.emplace(name, path);
+      if (!is_new) {
+        throw Error(printable(path) + ": tensor '" + printable(name) + "' is also in " +
+                    printable(file_name(other->second)));
+      }
+      tensors_[name] = view;
+    }
+  }
+  if (files_.index_path.empty()) return;
+  const std::string where = printable(files_.index_path);
+  const std::map<std::string, std::string> weight_map = read_weight_map(files_.index_path);
+  for (const auto& [name, shard] : weight_map) {
+    const auto found = file_of_.find(name);
+    if (found == file_of_.end() || file_name(found->second) != shard) {
+      throw Error(where + ": tensor '" + printable(name) + "' should be in " + printable(shard) + ", but is " +
+                  (found == file_of_.end() ? "in no shard" : "in " + printable(file_name(found->second))));
+    }
+  }
+  for (const auto& [name, path] : file_of_) {
+    if (!weight_map.contains(name)) {
+      throw Error(printable(path) + ": tensor '" + printable(name) + "' is not in the index");
+    }
+  }
+}
+
+// Leaves the tensors as tensor_specs() names them: with tied embeddings only the embedding stays.
+void Checkpoint::settle_ties() {
+  const bool has_embedding = tensors_.contains(kEmbedding), has_head = tensors_.contains(kHead);
+  const std::string where = printable(files_.folder);
+  if (!config_.tie_word_embeddings) {
+    if (has_embedding && !has_head) {
+      throw Error(where +
+                  ": tensor 'lm_head.weight' is missing; set tie_word_embeddings to true in config.json if the "
+                  "output shares the embedding's weights");
+    }
+    return;
+  }
+  if (!has_head) return;
+  if (has_embedding) {
+    const TensorView& embedding = tensors_[kEmbedding];
+    const TensorView& head = tensors_[kHead];
+    if (embedding.shape != head.shape) {
+      throw Error(where + ": tie_word_embeddings is true, but 'lm_head.weight' is " + shape_text(head.shape) +
+                  " and 'model.embed_tokens.weight' is " + shape_text(embedding.shape));
+    }
+    const double difference = largest_difference(embedding, head);
+    if (difference != 0) {
+      throw Error(where +
+                  ": tie_word_embeddings is true, but 'lm_head.weight' differs from "
+                  "'model.embed_tokens.weight' (largest difference " +
+                  (std::isfinite(difference) ? format_real(difference) : "not finite") +
+                  "); set tie_word_embeddings to false if the output has its own weights");
+    }
+  } else {
+    tensors_[kEmbedding] = tensors_[kHead];
+    file_of_[kEmbedding] = file_of_[kHead];
+  }
+  tensors_.erase(kHead);
+  file_of_.erase(kHead);
+}
+
+void Checkpoint::check_tensors() const {
+  const std::vector<TensorSpec> specs = tensor_specs(config_);
+  const std::string where = printable(files_.weight_paths.size() == 1 ? files_.weight_paths[0] : files_.folder);
+  std::vector<std::string> missing, extra, known;
+  for (const TensorSpec& spec : specs) {
+    known.push_back(spec.name);
+    if (!tensors_.contains(spec.name)) missing.push_back(spec.name);
+  }
+  if (!missing.empty()) {
+    throw Error(where + ": " + std::to_string(missing.size()) + " of " + std::to_string(specs.size()) +
+                " tensors missing: " + list_of(missing));
+  }
+  std::sort(known.begin(), known.end());
+  for (const auto& [name, view] : tensors_) {
+    if (!std::binary_search(known.begin(), known.end(), name)) extra.push_back(printable(name));
+  }
+  if (!extra.empty()) {
+    throw Error(where + ": " + std::to_string(extra.size()) + (extra.size() == 1 ? " tensor that" : " tensors that") +
+                " config.json does not account for: " + list_of(extra));
+  }
+  for (const TensorSpec& spec : specs) {
+    const TensorView& view = tensors_.at(spec.name);
+    const std::string tensor = printable(file_of_.at(spec.name)) + ": tensor '" + spec.name + "'";
+    if (view.shape != spec.shape) {
+      throw Error(tensor + " has shape " + shape_text(view.shape) + "; config.json asks for " + shape_text(spec.shape));
+    }
+    if (!is_floating(view.dtype)) {
+      throw Error(tensor + " has dtype " + dtype_name(view.dtype) + "; weights must be F64, F32, F16 or BF16");
+    }
+  }
+}
+
+void Checkpoint::check_finite() const {
+  for (const auto& [name, view] : tensors_) {
+    const auto index = first_nonfinite(view.dtype, view.bytes);
+    if (!index) continue;
+    const double value = element_as_double(view.dtype, view.bytes, *index);
+    throw Error(printable(file_of_.at(name)) + ": tensor '" + name + "' holds " +
+                (std::isnan(value) ? "NaN"
+                 : value > 0       ? "inf"
+                                   : "-inf") +
+                " at element " + std::to_string(*index));
+  }
+}
+
+std::string Checkpoint::sha256() const {
+  std::string text = "config " + sha256_file(files_.config_path) + "\n";
+  for (const std::string& path : files_.weight_paths) text += "weights " + sha256_file(path) + "\n";
+  return sha256_hex(text);
+}
+
+}  // namespace lenbench

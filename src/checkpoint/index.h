@@ -1,0 +1,12 @@
+// The index of sharded weights (model.safetensors.index.json).
+#pragma once
+
+#include <map>
+#include <string>
+
+namespace lenbench {
+
+// Tensor name -> shard file name. Throws Error for malformed files and for names that leave the folder.
+std::map<std::string, std::string> read_weight_map(const std::string& index_path);
+
+}  // namespace lenbench

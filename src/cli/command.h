@@ -1,0 +1,44 @@
+// What a command of the program is, and the table of all of them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/flag_set.h"
+
+namespace lenbench::cli {
+
+// One invocation of a command: define() declares flags bound to members, run() does the work after parsing.
+class Command {
+ public:
+  virtual ~Command() = default;
+  virtual void define(FlagSet& flags) = 0;
+  // Returns the process's exit code (base/error.h; 130 after an interrupt). Throws Error.
+  virtual int run(const Parsed& parsed) = 0;
+  // False: positional arguments beyond the declared ones are refused.
+  virtual bool takes_extra() const { return false; }
+};
+
+struct CommandEntry {
+  const char* name;
+  const char* summary;   // one line
+  const char* examples;  // at least two, one a line, without indentation
+  std::unique_ptr<Command> (*make)();
+};
+
+// In the order that --help shows.
+const std::vector<CommandEntry>& commands();
+
+CommandEntry run_command();
+CommandEntry train_command();
+CommandEntry table_command();
+CommandEntry list_command();
+CommandEntry show_command();
+CommandEntry gen_command();
+CommandEntry inspect_command();
+CommandEntry verify_command();
+CommandEntry selfcheck_command();
+CommandEntry completion_command();
+
+}  // namespace lenbench::cli

@@ -1,0 +1,55 @@
+// The model of a command line: a double, or a checkpoint by path or bundled name.
+#include "cli/model_choice.h"
+
+#include "base/error.h"
+#include "bench/doubles.h"
+#include "checkpoint/checkpoint.h"
+#include "cli/backend_loader.h"
+#include "cli/paths.h"
+
+namespace lenbench::cli {
+
+ModelChoice choose_model(const std::string& text) {
+  ModelChoice choice;
+  choice.text = text;
+  choice.is_double = is_double(text);
+  if (choice.is_double) {
+    make_double(text);
+    return choice;
+  }
+  choice.path = find_checkpoint(text, double_names());
+  choice.sha256 = Checkpoint::open(choice.path).sha256();
+  return choice;
+}
+
+PredictorInfo describe_unloaded(const ModelChoice& choice) {
+  if (choice.is_double) return make_double(choice.text)->info();
+  const Checkpoint checkpoint = Checkpoint::open(choice.path);
+  PredictorInfo info;
+  info.name = checkpoint.name();
+  info.checkpoint_sha256 = choice.sha256;
+  info.transform = checkpoint.config().transform_name();
+  info.positions = checkpoint.config().positions;
+  info.num_parameters = num_parameters(checkpoint.config());
+  info.vocab_size = checkpoint.config().vocab_size;
+  info.train_length = checkpoint.origin().train_length;
+  return info;
+}
+
+OpenModel open_model(const ModelChoice& choice, const OpenOptions& options) {
+  OpenModel model;
+  if (choice.is_double) {
+    if (!options.transform.empty()) {
+      throw Error("--transform is '" + options.transform + "', but '" + choice.text +
+                  "' is a double without attention");
+    }
+    model.predictor = make_double(choice.text);
+    return model;
+  }
+  model.backend = load_backend();
+  model.torch_version = model.backend->torch_version();
+  model.predictor = model.backend->open(choice.path, options);
+  return model;
+}
+
+}  // namespace lenbench::cli

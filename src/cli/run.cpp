@@ -1,0 +1,145 @@
+// `lenbench run`: a model, questions at growing lengths, one Record for each Cell.
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/names.h"
+#include "base/numbers.h"
+#include "bench/doubles.h"
+#include "cli/command.h"
+#include "cli/flag_set.h"
+#include "cli/flags.h"
+#include "cli/model_choice.h"
+#include "cli/run_session.h"
+#include "cli/samples.h"
+#include "cli/terminal.h"
+
+namespace lenbench::cli {
+namespace {
+
+class Run : public Command {
+ public:
+  void define(FlagSet& flags) override {
+    flags.positional("CKPT", model_, "Checkpoint folder or file, a bundled name, or a double such as oracle:512");
+    flags.list("--tasks", tasks_, "a,b,...", "Tasks, with parameters as recall:density=4 (default recall)");
+    flags.list("--lengths", lengths_, "L", "64..65536 doubles, 64,96,128 lists (default 64..4096)");
+    flags.value("--samples", samples_, "N", "Samples a length: one count, or one per length (N,N,...)");
+    flags.list("--samples-at", samples_at_, "L=N", "Other counts at single lengths, e.g. 16384=32,65536=8");
+    flags.value("-o,--output", output_, "FILE", "Append a Record for each Cell; the same plan resumes");
+    flags.flag("--overwrite", overwrite_, "Move an existing FILE aside to FILE.old-N and start anew");
+    flags.value("--seed", seed_, "S", "Data seed, or several: 0,1,2");
+    flags.value("--split", split_, "NAME", "train, validation or test");
+    flags.list("--text", files_, "FILE", "Documents for the task 'text': UTF-8 files");
+    flags.value("--probe", probe_, "ROWS", "Attention statistics over rows: answer, all or none (checkpoints: answer)");
+    flags.value("--device", device_, "NAME", "cpu, cuda or cuda:N");
+    flags.value("--dtype", dtype_, "NAME", "float32 or float64");
+    flags.value("--threads", threads_, "N", "CPU threads; 0: all");
+    flags.value("--attention-path", attention_path_, "NAME", "auto, reference or streaming");
+    flags.value("--transform", transform_, "NAME", "Change the attention transform at inference");
+    flags.value("--batch", batch_, "N", "Samples a forward pass; 0: from the memory budget");
+    flags.value("--memory", memory_, "BYTES", "Memory budget above the model, e.g. 2GiB");
+    flags.value("--max-positions", max_positions_, "N", "Most tokens a sample may feed; longer Cells are skipped");
+    flags.flag("--allow-nonfinite", allow_nonfinite_, "Exit 0 even if logits were not finite");
+    flags.flag("--dry-run", dry_run_, "Print the Cells and stop; the model is not loaded");
+    flags.flag("--json", json_, "Print the Records as JSON lines in place of the table");
+  }
+
+  // More than one value after --text: a list must not swallow CKPT, so the rest arrives as positional arguments.
+  bool takes_extra() const override { return true; }
+
+  int run(const Parsed& parsed) override {
+    const std::vector<std::string>& extra = parsed.extra;
+    if (!extra.empty() && files_.empty()) {
+      throw Error("'run' does not expect '" + extra.front() + "' after the checkpoint; see 'lenbench run --help'");
+    }
+    files_.insert(files_.end(), extra.begin(), extra.end());
+    SessionRequest request = read_request(parsed.has("--output"));
+    request.choice = choose_model(model_);
+    if (dry_run_) {
+      print_out(dry_run_text(request, describe_unloaded(request.choice)));
+      return 0;
+    }
+    return run_session(request);
+  }
+
+ private:
+  SessionRequest read_request(bool has_output) const {
+    SessionRequest request;
+    PlanRequest& plan = request.plan;
+    std::vector<std::string> tasks = parse_task_list(tasks_);
+    if (tasks.empty()) tasks = {files_.empty() ? "recall" : "text"};
+    plan.lengths = lengths_.empty() ? parse_length_list({"64..4096"}) : parse_length_list(lengths_);
+    plan.samples_at = samples_per_length(plan.lengths, samples_, samples_at_);
+    plan.data_seeds.clear();
+    for (const std::string& text : split(seed_, ',')) {
+      const std::uint64_t seed = parse_uint(text, "--seed");
+      if (std::find(plan.data_seeds.begin(), plan.data_seeds.end(), seed) != plan.data_seeds.end()) {
+        throw Error("--seed names " + text + " twice; name each seed once");
+      }
+      plan.data_seeds.push_back(seed);
+    }
+    plan.split = parse_split(split_);
+    plan.max_positions = max_positions_.empty() ? 0 : parse_at_least(max_positions_, "--max-positions", 1);
+    add_tasks(tasks, plan);
+
+    if (!probe_.empty()) {
+      require_one_of(probe_, "--probe", {"answer", "all", "none"});
+    }
+    const bool answers = probe_.empty() ? !is_double(model_) : probe_ == "answer";
+    request.run.probe = probe_ == "all" ? ProbeRows::kAll : answers ? ProbeRows::kAnswer : ProbeRows::kNone;
+    request.run.batch = parse_at_least(batch_, "--batch", 0);
+    request.run.memory_bytes = memory_.empty() ? 0 : parse_bytes(memory_, "--memory");
+    request.open.device = device_;
+    if (device_ != "cpu" && device_ != "cuda" && !device_.starts_with("cuda:")) {
+      require_one_of(device_, "--device", {"cpu", "cuda"});
+    }
+    if (device_.starts_with("cuda:")) parse_at_least(device_.substr(5), "--device cuda:N", 0);
+    require_one_of(dtype_, "--dtype", {"float32", "float64"});
+    require_one_of(attention_path_, "--attention-path", {"auto", "reference", "streaming"});
+    request.open.dtype = dtype_;
+    request.open.attention_path = attention_path_;
+    request.open.transform = transform_;
+    const std::int64_t threads = parse_at_least(threads_, "--threads", 0);
+    if (threads > 4096) throw Error("--threads is " + threads_ + "; it must be at most 4096");
+    request.open.threads = static_cast<int>(threads);
+    request.has_output = has_output;
+    request.output = output_;
+    if (overwrite_ && !request.has_output) throw Error("--overwrite needs -o FILE");
+    request.overwrite = overwrite_;
+    request.json = json_;
+    request.allow_nonfinite = allow_nonfinite_;
+    return request;
+  }
+
+  void add_tasks(const std::vector<std::string>& texts, PlanRequest& plan) const {
+    bool any_text = false;
+    for (const std::string& text : texts) {
+      const TaskSpec spec = parse_task_spec(text);
+      const bool is_text = spec.name == "text";
+      const TaskResources resources = resources_for(spec.name, is_text ? files_ : std::vector<std::string>{});
+      if (is_text) plan.documents_sha256 = documents_sha256(resources);
+      any_text = any_text || is_text;
+      plan.tasks.push_back(make_task(spec, resources));
+    }
+    if (!files_.empty() && !any_text) throw Error("--text is only for the task 'text'; add it to --tasks");
+  }
+
+  std::string model_, samples_ = "200", output_, seed_ = "0", split_ = "test", probe_, device_ = "cpu";
+  std::string dtype_ = "float32", threads_ = "0", attention_path_ = "auto", transform_, batch_ = "0", memory_;
+  std::string max_positions_;
+  std::vector<std::string> tasks_, lengths_, samples_at_, files_;
+  bool overwrite_ = false, allow_nonfinite_ = false, dry_run_ = false, json_ = false;
+};
+
+}  // namespace
+
+CommandEntry run_command() {
+  return {"run", "Ask a model at growing lengths and print accuracy beside attention dispersion",
+          "lenbench run oracle:512 --tasks recall --lengths 64..2048 --samples 50\n"
+          "lenbench run recall-asentmax-nape --tasks recall --lengths 64..65536 --samples 200 \\\n"
+          "    --samples-at 16384=32,65536=8 -o out.jsonl\n"
+          "lenbench run path/to/checkpoint --tasks recall:density=4,mqmtar --lengths 64,96,128 --dry-run\n"
+          "lenbench run path/to/checkpoint --lengths 1024 --text book.txt letters.txt",
+          [] { return std::unique_ptr<Command>(std::make_unique<Run>()); }};
+}
+
+}  // namespace lenbench::cli

@@ -1,0 +1,189 @@
+// One run from request to exit code: output opened, model loaded, Cells measured and written, table printed.
+#include "cli/run_session.h"
+
+#include <fmt/chrono.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <map>
+#include <thread>
+
+#include "base/build_info.h"
+#include "base/error.h"
+#include "cli/interrupt.h"
+#include "cli/record_output.h"
+#include "cli/terminal.h"
+#include "report/run_table.h"
+
+namespace lenbench::cli {
+namespace {
+
+std::string utc_now() {
+  const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now));
+}
+
+std::string cpu_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown";
+}
+
+// A length that no task can ask is a mistake in --lengths, not a Cell to skip.
+void require_askable_lengths(const PlanRequest& plan) {
+  for (const std::int64_t length : plan.lengths) {
+    std::shared_ptr<const Task> shortest;
+    for (const std::shared_ptr<const Task>& task : plan.tasks) {
+      if (shortest == nullptr || task->min_length() < shortest->min_length()) shortest = task;
+    }
+    if (shortest == nullptr || length >= shortest->min_length()) continue;
+    throw Error("--lengths has " + std::to_string(length) + ", too short for '" + shortest->info().name +
+                "': its shortest length is " + std::to_string(shortest->min_length()));
+  }
+}
+
+RunPlan plan_or_refuse(const PlanRequest& request, const PredictorInfo& model) {
+  RunPlan plan = make_plan(request, model);
+  if (plan.cells.empty() && !plan.skipped.empty()) {
+    const SkippedCell& skip = plan.skipped.front();
+    throw Error("nothing can be measured: " + skip.cell.task->info().name + " at length " +
+                std::to_string(skip.cell.length) + ": " + skip.reason);
+  }
+  return plan;
+}
+
+std::string percent(const Proportion& proportion) {
+  return fmt::format("{:.1f} [{:.1f}, {:.1f}]", 100 * proportion.value, 100 * proportion.low, 100 * proportion.high);
+}
+
+// One line on a finished Cell.
+std::string cell_line(const Record& record) {
+  std::string text = fmt::format("{} {}: ", record.question.task, record.question.length);
+  if (record.status != "ok") return text + record.status + ": " + record.reason;
+  const Measurement& measured = record.measurement;
+  if (measured.answer) {
+    text += "answer " + percent(*measured.answer);
+  } else if (measured.exact) {
+    text += "exact " + percent(*measured.exact);
+  } else if (measured.perplexity) {
+    text += fmt::format("perplexity {:.3f}", *measured.perplexity);
+  }
+  return text + fmt::format(", {} samples, {:.1f} s", measured.samples, measured.seconds);
+}
+
+std::string progress_text(const RunProgress& progress) {
+  std::string text = fmt::format("{}/{} cells, {}/{} samples", progress.cells_done, progress.num_cells,
+                                 progress.samples_done, progress.num_samples);
+  if (progress.cell != nullptr) text += fmt::format(", {} {}", progress.cell->task->info().name, progress.cell->length);
+  const std::string left = format_duration(progress.seconds_left);
+  if (!left.empty()) text += ", " + left + " left";
+  return text;
+}
+
+// Records in the order of the plan, whichever run measured them.
+std::vector<Record> in_plan_order(const std::vector<Record>& records, const RunPlan& plan, const PredictorInfo& model) {
+  std::map<std::string, const Record*> by_key;
+  for (const Record& record : records) by_key[record.resume_key()] = &record;
+  std::vector<Record> ordered;
+  const auto take = [&](const Cell& cell) {
+    const auto found = by_key.find(make_record(cell, model).resume_key());
+    if (found != by_key.end()) ordered.push_back(*found->second);
+  };
+  for (const Cell& cell : plan.cells) take(cell);
+  for (const SkippedCell& skip : plan.skipped) take(skip.cell);
+  return ordered;
+}
+
+int exit_code(const std::vector<Record>& records, bool stopped, bool allow_nonfinite) {
+  if (stopped) return kInterruptedExit;
+  for (const Record& record : records) {
+    const bool nonfinite = record.status == "failed" && record.measurement.nonfinite_samples > 0;
+    if (record.status != "ok" && !(nonfinite && allow_nonfinite)) return static_cast<int>(ExitCode::kNotMeasured);
+  }
+  return static_cast<int>(ExitCode::kOk);
+}
+
+}  // namespace
+
+std::string dry_run_text(const SessionRequest& request, const PredictorInfo& model) {
+  require_askable_lengths(request.plan);
+  const RunPlan plan = make_plan(request.plan, model);
+  std::string text =
+      fmt::format("{:<14} {:>10} {:>12} {:>9} {:>6}\n", "task", "length", "tokens fed", "samples", "seed");
+  for (const Cell& cell : plan.cells) {
+    text += fmt::format("{:<14} {:>10} {:>12} {:>9} {:>6}\n", cell.task->info().name, cell.length, cell.total_tokens,
+                        cell.samples, cell.data_seed);
+  }
+  for (const SkippedCell& skip : plan.skipped) {
+    text += fmt::format("{:<14} {:>10} skipped: {}\n", skip.cell.task->info().name, skip.cell.length, skip.reason);
+  }
+  return text;
+}
+
+int run_session(const SessionRequest& request) {
+  const std::atomic<bool>* stop = watch_interrupts();
+  require_askable_lengths(request.plan);
+  std::unique_ptr<RecordWriter> writer;
+  std::vector<Record> records;
+  if (!request.has_output) {
+    print_note("no -o FILE: the table is printed and no Records are kept");
+  } else {
+    std::string note;
+    writer = open_record_output(request.output, request.overwrite, &note);
+    if (!note.empty()) print_note(note);
+    records = writer->existing();
+    require_same_checkpoint(records, request.choice.sha256, writer->path());
+  }
+  // Refused before the model is loaded wherever its header is enough to tell.
+  plan_or_refuse(request.plan, describe_unloaded(request.choice));
+
+  OpenModel model = open_model(request.choice, request.open);
+  const PredictorInfo info = model.predictor->info();
+  const RunPlan plan = plan_or_refuse(request.plan, info);
+  RunOptions options = request.run;
+  if (writer != nullptr) {
+    require_same_plan(records, plan, info, writer->path());
+    for (const Record& record : records) options.recorded_resume_keys.insert(record.resume_key());
+    if (!records.empty()) {
+      print_note(fmt::format("{} of {} cells are already in '{}' and are not measured again", records.size(),
+                             plan.cells.size() + plan.skipped.size(), writer->path()));
+    }
+  }
+  options.setting.lenbench_version = version();
+  options.setting.commit = commit();
+  options.setting.torch_version = model.torch_version;
+  options.setting.cpu = cpu_name();
+  options.setting.threads =
+      request.open.threads > 0 ? request.open.threads : static_cast<int>(std::thread::hardware_concurrency());
+  options.wall_clock = utc_now;
+  options.stop = stop;
+
+  ProgressLine line;
+  const auto sink = [&](const Record& record) {
+    if (writer != nullptr) writer->append(record);
+    records.push_back(record);
+    line.keep(cell_line(record));
+  };
+  Runner runner(*model.predictor, options);
+  const RunSummary summary = runner.run(plan, sink, [&](const RunProgress& now) { line.show(progress_text(now)); });
+  line.clear();
+
+  const std::vector<Record> ordered = in_plan_order(records, plan, info);
+  if (request.json) {
+    for (const Record& record : ordered) print_out(to_json_line(record) + "\n");
+  } else {
+    print_out(run_table(ordered));
+  }
+  if (summary.stopped) {
+    print_note(writer == nullptr ? "stopped; nothing was kept, name a file with -o to resume"
+                                 : "stopped; the same command resumes from '" + writer->path() + "'");
+  }
+  return exit_code(ordered, summary.stopped, request.allow_nonfinite);
+}
+
+}  // namespace lenbench::cli

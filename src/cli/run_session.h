@@ -1,0 +1,31 @@
+// One run from request to exit code: output opened, model loaded, Cells measured and written, table printed.
+#pragma once
+
+#include <string>
+
+#include "bench/backend.h"
+#include "bench/plan.h"
+#include "bench/runner.h"
+#include "cli/model_choice.h"
+
+namespace lenbench::cli {
+
+struct SessionRequest {
+  ModelChoice choice;
+  PlanRequest plan;
+  RunOptions run;  // probe, batch and memory_bytes; the session fills the rest
+  OpenOptions open;
+  bool has_output = false;
+  std::string output;  // the Record file, if has_output
+  bool overwrite = false;
+  bool json = false;  // Records as JSON lines in place of the table
+  bool allow_nonfinite = false;
+};
+
+// The Cells that `request` would ask of `model`, one a line, and those it would not with the reason.
+std::string dry_run_text(const SessionRequest& request, const PredictorInfo& model);
+
+// Returns the exit code. Throws Error when nothing can be asked, or the output cannot be used.
+int run_session(const SessionRequest& request);
+
+}  // namespace lenbench::cli

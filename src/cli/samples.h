@@ -1,0 +1,31 @@
+// A sample as text: what `show` and `gen` print.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "tasks/catalog.h"
+#include "tasks/task.h"
+
+namespace lenbench::cli {
+
+// {"address", "length", "prompt_tokens", "tokens", "scored", "sources", "facts"}; `scored` is a list of {"position",
+// "target", "answer", "fed_back"}, positions count from 0.
+nlohmann::ordered_json sample_json(const Task& task, const DrawKey& key, const Sample& sample);
+
+// For people: the address, sizes, facts, tokens with ids, and what must be answered. `explain` adds for each answer
+// where its tokens stand in the prompt, and the task's worked examples.
+std::string sample_text(const Task& task, const DrawKey& key, const Sample& sample, bool explain);
+
+// Documents for tasks that need them: the files named, else the bundled ones. Reads nothing unless `task` is "text".
+// Throws Error for an unreadable, empty or non-UTF-8 file.
+TaskResources resources_for(const std::string& task, const std::vector<std::string>& files);
+
+// SHA-256 over names, sizes and bytes in order; empty for no documents.
+std::string documents_sha256(const TaskResources& resources);
+
+// Draws the task or throws an Error that names it: length below the minimum, or an index past the documents' end.
+Sample draw_checked(const Task& task, const DrawKey& key);
+
+}  // namespace lenbench::cli

@@ -1,0 +1,123 @@
+// `lenbench table`: Records as a table, with published numbers beside them on request.
+#include "base/error.h"
+#include "base/files.h"
+#include "base/names.h"
+#include "cli/command.h"
+#include "cli/flag_set.h"
+#include "cli/flags.h"
+#include "cli/paths.h"
+#include "cli/terminal.h"
+#include "record/store.h"
+#include "report/format.h"
+#include "report/grid.h"
+#include "report/published.h"
+#include "tasks/catalog.h"
+
+namespace lenbench::cli {
+namespace {
+
+// Defaults to leave out of a table's heading; a task that this build does not know shows all its parameters.
+std::map<std::string, std::string> default_parameters(const std::string& task) {
+  try {
+    TaskResources resources;
+    resources.documents.push_back({"none", "none"});
+    return make_task({task, {}, 0}, resources)->info().parameters;
+  } catch (const Error&) {
+    return {};
+  }
+}
+
+class Table : public Command {
+ public:
+  void define(FlagSet& flags) override {
+    flags.positionals("RECORDS", files_, "Record files written by 'lenbench run -o'");
+    flags.list("--metric", metrics_, "NAME",
+               "answer, exact, token, perplexity, bits-per-byte, entropy, support, sink, ...");
+    flags.value("--aggregate", aggregate_, "NAME", "Over seeds: mean, median or max");
+    flags.value("--format", format_, "NAME", "markdown, csv, json or latex");
+    flags.value("--paper", paper_, "ID", "Add published rows; see 'lenbench list papers'");
+    flags.list("--rows-by", rows_by_, "FIELD", "Separate rows by checkpoint, transform, positions, dtype or device");
+    flags.flag("--no-chance", no_chance_, "Leave the chance row out");
+    flags.value("-o,--output", output_, "FILE", "Write to FILE in place of standard output");
+  }
+
+  int run(const Parsed&) override {
+    require_one_of(format_, "--format", format_names());
+    if (files_.empty() && paper_.empty()) throw Error("table: name Record files, or a published table with --paper ID");
+    GridRequest request;
+    request.aggregate = parse_aggregate(aggregate_);
+    request.rows_by = parts(rows_by_);
+    for (const std::string& field : request.rows_by) {
+      require_one_of(field, "--rows-by", {"checkpoint", "transform", "positions", "dtype", "device"});
+    }
+    request.chance_row = !no_chance_;
+    request.default_parameters = default_parameters;
+
+    std::vector<Record> records;
+    for (const std::string& file : files_) {
+      std::string note;
+      std::vector<Record> more = read_records(file, &note);
+      if (!note.empty()) print_note(note);
+      if (more.empty()) throw Error("'" + file + "' holds no Records");
+      records.insert(records.end(), more.begin(), more.end());
+    }
+    std::vector<Grid> grids;
+    const std::vector<std::string> metrics = parts(metrics_);
+    for (std::size_t i = 0; i < std::max<std::size_t>(1, metrics.size()); ++i) {
+      if (!metrics.empty()) request.metric = parse_metric(metrics[i]);
+      for (Grid& grid : build_grids(records, request)) grids.push_back(std::move(grid));
+    }
+    if (!paper_.empty()) add_paper(grids);
+    const std::string text = render(format_, grids);
+    if (output_.empty()) {
+      print_out(text);
+    } else {
+      create_parent_folders(output_);
+      write_file_atomically(output_, text);
+    }
+    return 0;
+  }
+
+ private:
+  static std::vector<std::string> parts(const std::vector<std::string>& texts) {
+    return texts.empty() ? std::vector<std::string>{} : split(join(texts, ","), ',');
+  }
+
+  // To the tables of the same task; when there is none, the refusal says which task it is.
+  void add_paper(std::vector<Grid>& grids) const {
+    const std::vector<PublishedTable> tables =
+        read_published((data_folder() / "published" / "paper_tables.json").string());
+    const PublishedTable& table = find_published(tables, paper_);
+    if (grids.empty()) {
+      grids.push_back(published_grid(table));
+      return;
+    }
+    bool added = false;
+    std::string refusal;
+    for (Grid& grid : grids) {
+      try {
+        add_published(grid, table);
+        added = true;
+      } catch (const Error& error) {
+        refusal = error.what();
+      }
+    }
+    if (!added) throw Error(refusal);
+  }
+
+  std::vector<std::string> files_, metrics_, rows_by_;
+  std::string aggregate_ = "mean", format_ = "markdown", paper_, output_;
+  bool no_chance_ = false;
+};
+
+}  // namespace
+
+CommandEntry table_command() {
+  return {"table", "Accuracy, perplexity or dispersion by length, from Records",
+          "lenbench table out.jsonl\n"
+          "lenbench table asentmax.jsonl softmax.jsonl --metric answer,entropy --format csv -o table.csv\n"
+          "lenbench table out.jsonl --paper mqmtar",
+          [] { return std::unique_ptr<Command>(std::make_unique<Table>()); }};
+}
+
+}  // namespace lenbench::cli

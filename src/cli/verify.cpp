@@ -1,0 +1,62 @@
+// `lenbench verify`: a checkpoint's logits against a dump of a reference implementation.
+#include <fmt/core.h>
+
+#include "base/error.h"
+#include "cli/backend_loader.h"
+#include "cli/command.h"
+#include "cli/flag_set.h"
+#include "cli/flags.h"
+#include "cli/paths.h"
+#include "cli/terminal.h"
+
+namespace lenbench::cli {
+namespace {
+
+class Verify : public Command {
+ public:
+  void define(FlagSet& flags) override {
+    flags.positional("CKPT", model_, "Checkpoint folder or file, or a bundled name");
+    flags.positional("EXPECTED", expected_, "safetensors file with input_ids and logits");
+    flags.value("--attention", attention_, "FILE", "Also compare entropy and support with this attention.json");
+    flags.value("--dtype", dtype_, "NAME", "float32 or float64");
+    flags.value("--attention-path", path_, "NAME", "auto, reference or streaming");
+    flags.value("--threads", threads_, "N", "CPU threads; 0: all");
+  }
+
+  int run(const Parsed&) override {
+    OpenOptions options;
+    require_one_of(dtype_, "--dtype", {"float32", "float64"});
+    require_one_of(path_, "--attention-path", {"auto", "reference", "streaming"});
+    options.dtype = dtype_;
+    options.attention_path = path_;
+    options.threads = static_cast<int>(std::min<std::int64_t>(parse_at_least(threads_, "--threads", 0), 4096));
+    const std::string path = find_checkpoint(model_, {});
+    const VerifyResult result = load_backend()->verify(path, expected_, attention_, options);
+    std::string text = fmt::format(
+        "largest logit difference {:.3e} (tolerance {:.1e}) at row {}, position {}, token {}\n",
+        result.max_abs_logit_difference, result.tolerance, result.worst_row, result.worst_position, result.worst_token);
+    if (!attention_.empty()) {
+      text += fmt::format("largest entropy difference {:.3e} (tolerance {:.1e})\n", result.max_entropy_difference,
+                          result.entropy_tolerance);
+      text += fmt::format("largest support difference {:.3e} (tolerance {:.1e})\n", result.max_support_difference,
+                          result.support_tolerance);
+    }
+    text += result.passed() ? "ok\n" : "differs\n";
+    print_out(text);
+    return static_cast<int>(result.passed() ? ExitCode::kOk : ExitCode::kWorse);
+  }
+
+ private:
+  std::string model_, expected_, attention_, dtype_ = "float32", path_ = "auto", threads_ = "0";
+};
+
+}  // namespace
+
+CommandEntry verify_command() {
+  return {"verify", "Compare a checkpoint's logits with a reference dump; exit 1 when they differ",
+          "lenbench verify model/ model/expected.safetensors\n"
+          "lenbench verify model/ model/expected.safetensors --attention model/attention.json",
+          [] { return std::unique_ptr<Command>(std::make_unique<Verify>()); }};
+}
+
+}  // namespace lenbench::cli

@@ -1,0 +1,79 @@
+// One look at a head's keys and values: norms, the first non-finite row, and repeated rows.
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "kernels/key_facts.h"
+
+namespace lenbench::kernels {
+namespace {
+
+// Bits of a row mixed 4 bytes at a time; a multiply-xorshift round per word is enough, since equality is checked.
+std::uint64_t hash_row(const float* row, std::int64_t size, std::uint64_t hash) {
+  for (std::int64_t c = 0; c < size; ++c) {
+    hash = (hash ^ std::bit_cast<std::uint32_t>(row[c])) * 0x9e3779b97f4a7c15ULL;
+    hash ^= hash >> 32;
+  }
+  return hash;
+}
+
+}  // namespace
+
+template <typename T>
+KeyFacts key_facts(const T* k, std::int64_t k_stride, const T* v, std::int64_t v_stride, std::int64_t keys,
+                   std::int64_t head_size) {
+  KeyFacts facts;
+  double largest = 0;
+  for (facts.first_bad = 0; facts.first_bad < keys; ++facts.first_bad) {
+    const T* key = k + facts.first_bad * k_stride;
+    const T* value = v + facts.first_bad * v_stride;
+    double square = 0;
+    T product = 0;  // NaN when a value is not finite
+    for (std::int64_t c = 0; c < head_size; ++c) {
+      square += static_cast<double>(key[c]) * static_cast<double>(key[c]);
+      product += value[c] * T(0) + key[c] * T(0);
+    }
+    if (!(product == 0)) break;
+    largest = std::max(largest, square);
+  }
+  facts.norm = std::sqrt(largest) * (1 + 1e-12);
+  return facts;
+}
+template KeyFacts key_facts(const float*, std::int64_t, const float*, std::int64_t, std::int64_t, std::int64_t);
+template KeyFacts key_facts(const double*, std::int64_t, const double*, std::int64_t, std::int64_t, std::int64_t);
+
+bool find_distinct_rows(const float* k, std::int64_t k_stride, const float* v, std::int64_t v_stride, std::int64_t keys,
+                        std::int64_t head_size, std::int64_t limit, DistinctRows& rows) {
+  const std::uint64_t slots = std::bit_ceil(static_cast<std::uint64_t>(limit + 1) * 2);
+  std::vector<std::int32_t> table(slots, -1);
+  const auto bytes = static_cast<std::size_t>(head_size) * sizeof(float);
+  rows.ids.resize(static_cast<std::size_t>(keys));
+  rows.first_use.clear();
+  for (std::int64_t j = 0; j < keys; ++j) {
+    const float* key = k + j * k_stride;
+    const float* value = v + j * v_stride;
+    std::uint64_t slot = hash_row(value, head_size, hash_row(key, head_size, 1)) & (slots - 1);
+    for (;; slot = (slot + 1) & (slots - 1)) {
+      const std::int32_t id = table[slot];
+      if (id < 0) {
+        if (static_cast<std::int64_t>(rows.first_use.size()) == limit) return false;
+        table[slot] = static_cast<std::int32_t>(rows.first_use.size());
+        rows.first_use.push_back(j);
+        break;
+      }
+      const std::int64_t first = rows.first_use[static_cast<std::size_t>(id)];
+      if (std::memcmp(k + first * k_stride, key, bytes) == 0 && std::memcmp(v + first * v_stride, value, bytes) == 0)
+        break;
+    }
+    rows.ids[static_cast<std::size_t>(j)] = table[slot];
+  }
+  rows.k.resize(rows.first_use.size() * static_cast<std::size_t>(head_size));
+  rows.v.resize(rows.k.size());
+  for (std::size_t u = 0; u < rows.first_use.size(); ++u) {
+    std::memcpy(&rows.k[u * static_cast<std::size_t>(head_size)], k + rows.first_use[u] * k_stride, bytes);
+    std::memcpy(&rows.v[u * static_cast<std::size_t>(head_size)], v + rows.first_use[u] * v_stride, bytes);
+  }
+  return true;
+}
+
+}  // namespace lenbench::kernels

@@ -1,0 +1,178 @@
+// Vectors of the width this file is compiled for, with exp and log. Included only by the instruction-set variants.
+#pragma once
+
+#include <cstdint>
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+#ifndef LENBENCH_KERNEL_VARIANT
+#error "simd.h is compiled once per instruction set: see variant.cpp"
+#endif
+
+// Everything lives in the variant's namespace and calls no inline function of the standard library: the linker keeps
+// one copy of such a function for the whole program, and it must not be one that needs a newer CPU.
+namespace lenbench::kernels::LENBENCH_KERNEL_VARIANT {
+
+#if defined(__AVX512F__)
+constexpr int kVectorBytes = 64;
+constexpr int kBlock = 12;  // rows of a register block: 24 of 32 registers accumulate
+#elif defined(__AVX2__)
+constexpr int kVectorBytes = 32;
+constexpr int kBlock = 6;  // 12 of 16 registers accumulate
+#else
+constexpr int kVectorBytes = 16;
+constexpr int kBlock = 6;
+#endif
+
+template <typename T>
+struct Simd;
+
+template <>
+struct Simd<float> {
+  typedef float Vec __attribute__((vector_size(kVectorBytes)));
+  typedef std::int32_t Int __attribute__((vector_size(kVectorBytes)));
+  using Bits = std::int32_t;
+  static constexpr int kMantissa = 23;
+  static constexpr Bits kBias = 127, kSqrtHalf = 0x3f3504f3, kRoundBits = 0x4b400000;
+  static constexpr float kRound = 12582912.0f, kLowest = -87.3f, kHighest = 88.0f;
+  static constexpr float kLn2High = 0.693359375f, kLn2Low = -2.12194440e-4f, kTiny = 1.17549435e-38f;
+  static constexpr float kMasked = -3.0e38f;
+  static constexpr int kExpDegree = 7, kLogTerms = 5;
+};
+
+template <>
+struct Simd<double> {
+  typedef double Vec __attribute__((vector_size(kVectorBytes)));
+  typedef std::int64_t Int __attribute__((vector_size(kVectorBytes)));
+  using Bits = std::int64_t;
+  static constexpr int kMantissa = 52;
+  static constexpr Bits kBias = 1023, kSqrtHalf = 0x3fe6a09e667f3bcd, kRoundBits = 0x4338000000000000;
+  static constexpr double kRound = 6755399441055744.0, kLowest = -708.0, kHighest = 709.0;
+  static constexpr double kLn2High = 6.93147180369123816490e-01, kLn2Low = 1.90821492927058770002e-10;
+  static constexpr double kTiny = 2.2250738585072014e-308, kMasked = -1.0e300;
+  static constexpr int kExpDegree = 13, kLogTerms = 11;
+};
+
+template <typename T>
+using Vec = typename Simd<T>::Vec;
+template <typename T>
+using Int = typename Simd<T>::Int;
+template <typename T>
+constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(T));
+// A tile holds two vectors of query rows, one row per lane.
+template <typename T>
+constexpr int kTileRows = 2 * kLanes<T>;
+
+template <typename T>
+inline Vec<T> load(const T* from) {
+  Vec<T> value;
+  __builtin_memcpy(&value, from, sizeof(value));
+  return value;
+}
+
+template <typename T>
+inline void store(T* to, Vec<T> value) {
+  __builtin_memcpy(to, &value, sizeof(value));
+}
+
+template <typename T>
+inline Vec<T> splat(T value) {
+  return value - Vec<T>{};
+}
+
+template <typename V>
+inline V select(decltype(V{} > V{}) mask, V yes, V no) {
+  return mask ? yes : no;
+}
+
+// The larger; the second operand where either is NaN.
+template <typename V>
+inline V larger(V a, V b) {
+  return a > b ? a : b;
+}
+#if defined(__AVX512F__)
+inline Vec<float> larger(Vec<float> a, Vec<float> b) { return _mm512_max_ps(a, b); }
+inline Vec<double> larger(Vec<double> a, Vec<double> b) { return _mm512_max_pd(a, b); }
+// Lane i of a > b as bit i.
+inline unsigned greater_bits(Vec<float> a, Vec<float> b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ); }
+#elif defined(__AVX2__)
+inline Vec<float> larger(Vec<float> a, Vec<float> b) { return _mm256_max_ps(a, b); }
+inline Vec<double> larger(Vec<double> a, Vec<double> b) { return _mm256_max_pd(a, b); }
+inline unsigned greater_bits(Vec<float> a, Vec<float> b) {
+  return static_cast<unsigned>(_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_GT_OQ)));
+}
+#elif defined(__SSE2__)
+inline Vec<float> larger(Vec<float> a, Vec<float> b) { return _mm_max_ps(a, b); }
+inline Vec<double> larger(Vec<double> a, Vec<double> b) { return _mm_max_pd(a, b); }
+inline unsigned greater_bits(Vec<float> a, Vec<float> b) {
+  return static_cast<unsigned>(_mm_movemask_ps(_mm_cmpgt_ps(a, b)));
+}
+#else
+inline unsigned greater_bits(Vec<float> a, Vec<float> b) {
+  unsigned bits = 0;
+  for (int i = 0; i < kLanes<float>; ++i) bits |= a[i] > b[i] ? 1u << i : 0u;
+  return bits;
+}
+#endif
+
+template <typename T>
+inline T sum_lanes(Vec<T> value) {
+  T sum = 0;
+  for (int i = 0; i < kLanes<T>; ++i) sum += value[i];
+  return sum;
+}
+
+template <typename T>
+inline T max_lanes(Vec<T> value) {
+  T best = value[0];
+  for (int i = 1; i < kLanes<T>; ++i) best = value[i] > best ? value[i] : best;
+  return best;
+}
+
+template <typename T>
+inline bool any_greater(Vec<T> a, Vec<T> b) {
+  const auto mask = a > b;
+  typename Simd<T>::Bits any = 0;
+  for (int i = 0; i < kLanes<T>; ++i) any |= mask[i];
+  return any != 0;
+}
+
+// exp(x) within 2 ulp; exactly 0 below Simd::kLowest, saturated above Simd::kHighest.
+template <typename T>
+inline Vec<T> exp(Vec<T> x) {
+  using S = Simd<T>;
+  const Vec<T> bounded = select(x > splat<T>(S::kHighest), splat<T>(S::kHighest), x);
+  const Vec<T> rounded = bounded * T(1.44269504088896340736) + S::kRound;
+  const Vec<T> n = rounded - S::kRound;
+  const Vec<T> r = (bounded - n * S::kLn2High) - n * S::kLn2Low;
+  T coefficient = 1;
+  for (int i = 2; i <= S::kExpDegree; ++i) coefficient /= i;
+  Vec<T> sum = splat<T>(coefficient);
+#pragma GCC unroll 16
+  for (int i = S::kExpDegree; i >= 1; --i) {
+    coefficient *= i;
+    sum = sum * r + coefficient;
+  }
+  const Int<T> scale = ((Int<T>)rounded - S::kRoundBits + S::kBias) << S::kMantissa;
+  return select(x < splat<T>(S::kLowest), Vec<T>{}, sum * (Vec<T>)scale);
+}
+
+// ln(x) for normal x > 0, within 2 ulp of the larger of |ln x| and |x - 1|.
+template <typename T>
+inline Vec<T> log(Vec<T> x) {
+  using S = Simd<T>;
+  const Int<T> bits = (Int<T>)x - S::kSqrtHalf;
+  const Int<T> exponent = bits >> S::kMantissa;
+  const Vec<T> n = (Vec<T>)(exponent + S::kRoundBits) - S::kRound;
+  const Vec<T> m = (Vec<T>)((Int<T>)x - (exponent << S::kMantissa));
+  const Vec<T> s = (m - T(1)) / (m + T(1));
+  const Vec<T> square = s * s;
+  Vec<T> sum = splat<T>(T(2) / (2 * S::kLogTerms - 1));
+#pragma GCC unroll 16
+  for (int i = S::kLogTerms - 1; i >= 1; --i) sum = sum * square + T(2) / (2 * i - 1);
+  return n * S::kLn2High + (n * S::kLn2Low + s * sum);
+}
+
+}  // namespace lenbench::kernels::LENBENCH_KERNEL_VARIANT

@@ -1,0 +1,169 @@
+// What every streaming path shares: packing a tile of queries, score bias and mask, windows, writing rows out.
+#pragma once
+
+#include "kernels/tile.h"
+#include "kernels/variant.h"
+
+namespace lenbench::kernels::LENBENCH_KERNEL_VARIANT {
+
+constexpr int kRows = kTileRows<float>;
+constexpr int kWidth = kLanes<float>;
+constexpr std::int64_t kKeyBlock = 64;       // keys of a softmax block; blocks start at multiples of it
+constexpr std::int64_t kMostSamples = 1024;  // keys of the strided sample that seeds a threshold
+constexpr std::int64_t kRecent = 64;         // newest keys that seed it too
+
+// Scratch of one thread, carved from one allocation.
+struct StreamScratch {
+  float* queries;      // [head_size][kRows]
+  float* outputs;      // [head_size][kRows]
+  float* scores;       // [max(kMostSamples + kRecent, distinct)][kRows]
+  float* counts;       // [distinct][kRows]
+  float* list_scores;  // [kRows][list_stride]
+  std::int32_t* list_keys;
+  double* exact;     // [list_stride] one row's shifted scores, then weights
+  double* gathered;  // [head_size]
+  std::int64_t list_stride;
+
+  StreamScratch(void* memory, std::int64_t keys, std::int64_t head_size, std::int64_t distinct) {
+    char* next = static_cast<char*>(memory);
+    const std::int64_t sampled = kMostSamples + kRecent;
+    // Not a power of two, so that the lists of a tile do not share cache sets.
+    list_stride = (keys + 3 * kWidth) / 16 * 16 + 16 + 48;
+    gathered = take<double>(next, head_size);
+    queries = take<float>(next, head_size * kRows);
+    outputs = take<float>(next, head_size * kRows);
+    scores = take<float>(next, (sampled > distinct ? sampled : distinct) * kRows);
+    counts = take<float>(next, distinct * kRows);
+    exact = take<double>(next, list_stride);
+    list_scores = take<float>(next, list_stride * kRows);
+    list_keys = take<std::int32_t>(next, list_stride * kRows);
+    bytes = static_cast<std::size_t>(next - static_cast<char*>(memory));
+  }
+  std::size_t bytes;
+
+ private:
+  template <typename T>
+  static T* take(char*& next, std::int64_t count) {
+    T* start = reinterpret_cast<T*>(next);
+    next += (count * static_cast<std::int64_t>(sizeof(T)) + 63) / 64 * 64;
+    return start;
+  }
+};
+
+// A tile of query rows: lane i is row first + i.
+struct QueryTile {
+  std::int64_t first;
+  int used;                     // lanes that hold a row
+  std::int64_t visible[kRows];  // 0 for lanes without a row, masked rows and bad rows
+  bool bad[kRows];              // the row's outputs are NaN
+  double norm[kRows];           // of the query as given
+  std::int64_t most, least;     // over the lanes that see something; least is 0 when none does
+  Vec<float> seen[2];           // visible as float
+};
+
+inline QueryTile pack_queries(const StreamHead& head, std::int64_t first, std::int64_t row_end, float* queries) {
+  QueryTile tile = {};
+  tile.first = first;
+  tile.used = static_cast<int>(row_end - first < kRows ? row_end - first : kRows);
+  for (int i = 0; i < kRows; ++i) {
+    const float* q = head.q + (first + i) * head.q_stride;
+    double square = 0;
+    if (i < tile.used) {
+      tile.visible[i] = head.visible[first + i];
+      for (std::int64_t c = 0; c < head.head_size; ++c) square += static_cast<double>(q[c]) * static_cast<double>(q[c]);
+      tile.norm[i] = __builtin_sqrt(square);
+      const double bound = tile.norm[i] * head.key_norm + head.slope * static_cast<double>(tile.visible[i]);
+      tile.bad[i] = tile.visible[i] > 0 && (tile.visible[i] > head.first_bad || !(bound < 1e38));
+      if (tile.bad[i]) tile.visible[i] = 0;
+    }
+    const bool live = tile.visible[i] > 0;
+    for (std::int64_t c = 0; c < head.head_size; ++c) queries[c * kRows + i] = live ? q[c] : 0.0f;
+    if (live && (tile.least == 0 || tile.visible[i] < tile.least)) tile.least = tile.visible[i];
+    if (tile.visible[i] > tile.most) tile.most = tile.visible[i];
+    tile.seen[i / kWidth][i % kWidth] = static_cast<float>(tile.visible[i]);
+  }
+  return tile;
+}
+
+// -slope * (visible - 1 - j) for the lanes of vector g; the distance is an exact integer in fp32.
+inline Vec<float> position_bias(const QueryTile& tile, int g, std::int64_t j, float slope) {
+  return (tile.seen[g] - static_cast<float>(j + 1)) * -slope;
+}
+
+// Adds the positional bias to scores [keys][kRows] of keys first, first + step, ... and masks keys a lane may not see.
+inline void bias_and_mask(const QueryTile& tile, std::int64_t first, std::int64_t step, std::int64_t keys, float slope,
+                          float* scores) {
+  const bool masked = first + (keys - 1) * step >= tile.least;
+  if (slope == 0 && !masked) return;
+  for (std::int64_t i = 0; i < keys; ++i) {
+    const std::int64_t j = first + i * step;
+    for (int g = 0; g < 2; ++g) {
+      float* at = scores + i * kRows + g * kWidth;
+      Vec<float> score = load<float>(at);
+      if (slope != 0) score += position_bias(tile, g, j, slope);
+      if (masked)
+        score = select(tile.seen[g] > splat<float>(static_cast<float>(j)), score, splat<float>(Simd<float>::kMasked));
+      store<float>(at, score);
+    }
+  }
+}
+
+// The first key any lane of the tile has to look at. A key at distance D scores at most R - slope * D, R = |q| *
+// largest |k|; it is out of reach once that is below own - reach, own being the score of the row's newest key (bias 0).
+//   entmax: reach = 1/(alpha - 1), since tau >= (alpha-1) * own - 1: the weight is exactly 0.
+//   softmax: reach = 104. M >= own, and fp32's exp of anything below -104 is exactly 0 (half the smallest denormal is
+//   exp(-103.97)); blocks are visited from the newest key on, so the running maximum is at least `own` before any such
+//   key is met and the key adds exactly 0 to every sum.
+// Bounds are inflated by 1e-4 for rounding: the scores' own error is below head_size * 2^-24 * R.
+inline std::int64_t window_begin(const StreamHead& head, const QueryTile& tile, double reach) {
+  if (!head.options.windows || !(head.slope > 0)) return 0;
+  std::int64_t begin = tile.most;
+  for (int i = 0; i < tile.used; ++i) {
+    if (tile.visible[i] == 0) continue;
+    const std::int64_t newest = tile.visible[i] - 1;
+    const float* q = head.q + (tile.first + i) * head.q_stride;
+    const float* k = head.k + newest * head.k_stride;
+    double own = 0;
+    for (std::int64_t c = 0; c < head.head_size; ++c) own += static_cast<double>(q[c]) * static_cast<double>(k[c]);
+    const double bound = tile.norm[i] * head.key_norm;
+    const double distance = (bound - own + 2e-4 * bound + reach + 0.01) / static_cast<double>(head.slope) * 1.0001 + 1;
+    const std::int64_t first =
+        distance < static_cast<double>(newest) ? newest - static_cast<std::int64_t>(distance) : 0;
+    if (first < begin) begin = first;
+  }
+  return begin;
+}
+
+struct RowResult {
+  double entropy = 0, sink = 0, top = 0;
+  std::int64_t support = 0;
+};
+
+inline void write_stats(const StreamHead& head, std::int64_t row, const RowResult& result) {
+  if (head.stats.entropy) head.stats.entropy[row] = static_cast<float>(result.entropy);
+  if (head.stats.support) head.stats.support[row] = static_cast<std::int32_t>(result.support);
+  if (head.stats.sink) head.stats.sink[row] = static_cast<float>(result.sink);
+  if (head.stats.top) head.stats.top[row] = static_cast<float>(result.top);
+}
+
+// Rows that see nothing become 0, bad rows NaN.
+inline void write_empty_row(const StreamHead& head, const QueryTile& tile, int lane) {
+  const double value = tile.bad[lane] ? static_cast<double>(__builtin_nanf("")) : 0.0;
+  float* out = head.out + (tile.first + lane) * head.out_stride;
+  for (std::int64_t c = 0; c < head.head_size; ++c) out[c] = static_cast<float>(value);
+  write_stats(head, tile.first + lane, {value, value, value, tile.bad[lane] ? -1 : 0});
+}
+
+// out = outputs[:, lane] / sum.
+inline void write_lane(const StreamHead& head, const QueryTile& tile, int lane, const float* outputs, double sum) {
+  float* out = head.out + (tile.first + lane) * head.out_stride;
+  const float inverse = static_cast<float>(1 / sum);
+  for (std::int64_t c = 0; c < head.head_size; ++c) out[c] = outputs[c * kRows + lane] * inverse;
+}
+
+inline double entropy_of(double sum, double log_sum) {
+  const double entropy = __builtin_log(sum) - log_sum / sum;
+  return entropy > 0 ? entropy : 0;
+}
+
+}  // namespace lenbench::kernels::LENBENCH_KERNEL_VARIANT

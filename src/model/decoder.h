@@ -1,0 +1,119 @@
+// The Gemma-2-shaped decoder of the reference (paper.md 3.1): embeddings times sqrt(E); per layer RMSNorm before and
+// after attention and before and after a GeGLU MLP (tanh approximation), weights stored as w of (1 + w); final
+// RMSNorm; output weights of their own or tied. Scores are scaled by 1/sqrt(D). No dropout, no biases but the scaler's.
+// Letters: B rows of a batch, T tokens, E width, H query heads, G key/value heads, D head size, Q judged rows of a
+// batch row, N rows in all, V vocabulary.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "attention/attend.h"
+#include "attention/position.h"
+#include "attention/transform.h"
+#include "bench/predictor.h"
+#include "checkpoint/config.h"
+
+namespace lenbench {
+
+using NamedTensor = std::pair<std::string, at::Tensor>;
+
+// How a model starts from scratch.
+struct InitOptions {
+  // Linear maps and the output layer: uniform in +-1/sqrt(fan in) (PyTorch's default), or normal.
+  enum class Linear { kUniformFanIn, kNormal };
+  Linear linear = Linear::kUniformFanIn;
+  double linear_std = 0.02;     // kNormal
+  double embedding_std = 0.02;  // before the multiplication by sqrt(E)
+  // ASEntmax scaler projections: weights N(0, std) (the reference: 0.02; 0 is the neutral start), and the biases of
+  // beta such that softplus(bias) = scaler_beta (the reference: bias 0, beta = ln 2). Without proj_bias it must be
+  // ln 2.
+  double scaler_weight_std = 0.02;
+  double scaler_beta = 0.6931471805599453;
+};
+
+// Which rows of a batch are wanted, and what is measured on the way.
+struct EvaluationRequest {
+  at::Tensor tokens_BT;     // int64, each in [0, V); rows shorter than T are padded on the right with any token
+  at::Tensor positions_BQ;  // int64 [B, Q]: the wanted rows; -1: none (padding of the list)
+  AttentionPath path = AttentionPath::kAuto;
+  // kAnswer: statistics of the wanted rows; kAll: of the first `lengths[b]` rows of each batch row.
+  ProbeRows probe = ProbeRows::kNone;
+  std::vector<std::int64_t> lengths;        // [B]; needed for kAll
+  std::vector<HeadStats>* stats = nullptr;  // [layers * H], layer-major, added to
+};
+
+class Decoder {
+ public:
+  // `parameters` are exactly those of tensor_specs(config), in that order, of one type (fp32 or fp64) and device;
+  // std::invalid_argument otherwise. Tensors are shared, not copied: an optimizer that changes them in place changes
+  // the model. Throws Error for a configuration out of range.
+  Decoder(DecoderConfig config, std::vector<NamedTensor> parameters);
+
+  // New parameters on the CPU; a pure function of its arguments for one version of LibTorch.
+  static Decoder initialise(const DecoderConfig& config, std::uint64_t seed, const InitOptions& options = {},
+                            at::ScalarType dtype = at::kFloat);
+
+  const DecoderConfig& config() const { return config_; }
+  const std::vector<NamedTensor>& parameters() const { return parameters_; }
+  // std::invalid_argument for an unknown name.
+  const at::Tensor& parameter(const std::string& name) const;
+  at::ScalarType dtype() const;
+  // [H]; see Probe::head_has_position.
+  std::vector<bool> head_has_position() const { return position_->head_has_position(); }
+
+  // Training: logits [N, V] at `rows_N` (int64, b * T + t), differentiable in every parameter that requires a
+  // gradient. Nothing is chunked: T is meant to be short.
+  at::Tensor forward(const at::Tensor& tokens_BT, const at::Tensor& rows_N) const;
+
+  // Evaluation, without gradient, in chunks of T: the output of the final norm at the wanted rows, [B, Q, E]; rows
+  // with position -1 hold finite values without meaning. The last layer computes queries and MLP for the wanted rows
+  // only (all rows under kAll). Peak memory is about 5 * B * T * max(E, H * D) elements plus a constant.
+  at::Tensor hidden(const EvaluationRequest& request) const;
+
+  // [N, E] from `hidden` to [N, V].
+  at::Tensor logits(const at::Tensor& hidden_NE) const;
+
+  // Rows that `hidden` handles at a time in projections and MLP, per batch row.
+  std::int64_t chunk_tokens(std::int64_t batch) const;
+
+ private:
+  struct Layer {
+    at::Tensor input_norm_E, post_attention_norm_E, pre_mlp_norm_E, post_mlp_norm_E;
+    at::Tensor q_proj, k_proj, v_proj, o_proj;  // [out, in]
+    at::Tensor gate_proj, up_proj, down_proj;
+    TransformWeights transform;
+  };
+  struct Projected {
+    at::Tensor q_BHQD, k_BGKD, v_BGKD;
+  };
+
+  at::Tensor norm(const at::Tensor& x, const at::Tensor& weight_E) const;
+  at::Tensor embed(const at::Tensor& tokens) const;
+  at::Tensor queries(const Layer& layer, const at::Tensor& h_BTE, const at::Tensor& positions_BT) const;
+  at::Tensor keys(const Layer& layer, const at::Tensor& h_BTE, const at::Tensor& positions_BT) const;
+  at::Tensor values(const Layer& layer, const at::Tensor& h_BTE) const;
+  // The block's output from attention's result, [..., H * D], and the residual stream before it, [..., E].
+  at::Tensor finish_block(const Layer& layer, const at::Tensor& x, const at::Tensor& attended) const;
+  AttendRequest attend_request(const Layer& layer, Projected projected, at::Tensor positions_BQ) const;
+  Projected project(const Layer& layer, const at::Tensor& x_BTE, bool with_queries) const;
+
+  DecoderConfig config_;
+  std::vector<NamedTensor> parameters_;
+  std::shared_ptr<const PositionEncoding> position_;
+  std::shared_ptr<const AttentionTransform> transform_;
+  std::vector<double> slopes_;
+  at::Tensor embedding_VE_, head_VE_, final_norm_E_;
+  std::vector<Layer> layers_;
+};
+
+// What attention/ makes of a configuration.
+PositionSpec position_spec(const DecoderConfig& config);
+TransformSpec transform_spec(const DecoderConfig& config);
+
+}  // namespace lenbench

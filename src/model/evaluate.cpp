@@ -1,0 +1,123 @@
+// The decoder's evaluation pass: long texts in bounded memory, only the wanted rows through the last layer.
+#include <ATen/TensorOperators.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/embedding.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/gather.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "model/decoder.h"
+
+namespace lenbench {
+namespace {
+
+// Elements of one scratch tensor; a handful of them live at a time.
+constexpr std::int64_t kScratchElements = std::int64_t{1} << 21;
+
+// Rows `positions_BQ` (all >= 0) of x [B, T, E] as [B, Q, E].
+at::Tensor gather_rows(const at::Tensor& x_BTE, const at::Tensor& positions_BQ) {
+  return x_BTE.gather(1, positions_BQ.unsqueeze(-1).expand({-1, -1, x_BTE.size(2)}));
+}
+
+}  // namespace
+
+std::int64_t Decoder::chunk_tokens(std::int64_t batch) const {
+  const std::int64_t widest =
+      std::max({config_.hidden_size, config_.intermediate_size, config_.num_heads * config_.head_dim});
+  return std::max<std::int64_t>(64, kScratchElements / (batch * widest));
+}
+
+// q (if wanted), k and v of all rows, projected chunk by chunk into tensors laid out [B, heads, T, D].
+Decoder::Projected Decoder::project(const Layer& layer, const at::Tensor& x_BTE, bool with_queries) const {
+  const std::int64_t batch = x_BTE.size(0), tokens = x_BTE.size(1), chunk = chunk_tokens(batch);
+  Projected all;
+  all.k_BGKD = at::empty({batch, config_.num_kv_heads, tokens, config_.head_dim}, x_BTE.options());
+  all.v_BGKD = at::empty_like(all.k_BGKD);
+  if (with_queries) all.q_BHQD = at::empty({batch, config_.num_heads, tokens, config_.head_dim}, x_BTE.options());
+  for (std::int64_t begin = 0; begin < tokens; begin += chunk) {
+    const std::int64_t end = std::min(tokens, begin + chunk);
+    const at::Tensor positions_1T = at::arange(begin, end, x_BTE.options().dtype(at::kLong)).unsqueeze(0);
+    const at::Tensor h_BTE = norm(x_BTE.slice(1, begin, end), layer.input_norm_E);
+    all.k_BGKD.slice(2, begin, end).copy_(keys(layer, h_BTE, positions_1T));
+    all.v_BGKD.slice(2, begin, end).copy_(values(layer, h_BTE));
+    if (with_queries) all.q_BHQD.slice(2, begin, end).copy_(queries(layer, h_BTE, positions_1T));
+  }
+  return all;
+}
+
+at::Tensor Decoder::hidden(const EvaluationRequest& request) const {
+  const at::NoGradGuard no_grad;
+  const at::Tensor& tokens_BT = request.tokens_BT;
+  const std::int64_t batch = tokens_BT.size(0), tokens = tokens_BT.size(1), chunk = chunk_tokens(batch);
+  if (request.positions_BQ.size(0) != batch) throw std::invalid_argument("Decoder::hidden: batch sizes differ");
+  const at::Tensor is_wanted_BQ = request.positions_BQ >= 0;
+  const at::Tensor wanted_BQ = request.positions_BQ.clamp_min(0);
+  const at::Tensor positions_1T = at::arange(tokens, tokens_BT.options()).unsqueeze(0);
+
+  at::Tensor probe_rows_BT;
+  if (request.probe == ProbeRows::kAll) {
+    const at::Tensor lengths_B = at::empty({batch}, at::TensorOptions().dtype(at::kLong));
+    std::copy_n(request.lengths.begin(), batch, lengths_B.data_ptr<std::int64_t>());
+    probe_rows_BT = positions_1T < lengths_B.to(tokens_BT.device()).unsqueeze(1);
+  } else if (request.probe == ProbeRows::kAnswer) {
+    // One column more than T takes the padding of the list.
+    probe_rows_BT = at::zeros({batch, tokens + 1}, tokens_BT.options().dtype(at::kBool));
+    probe_rows_BT.scatter_(1, at::where(is_wanted_BQ, wanted_BQ, tokens), true);
+    probe_rows_BT = probe_rows_BT.slice(1, 0, tokens);
+  }
+
+  at::Tensor x_BTE = at::empty({batch, tokens, config_.hidden_size}, embedding_VE_.options());
+  for (std::int64_t begin = 0; begin < tokens; begin += chunk) {
+    const std::int64_t end = std::min(tokens, begin + chunk);
+    x_BTE.slice(1, begin, end).copy_(embed(tokens_BT.slice(1, begin, end)));
+  }
+
+  std::vector<HeadStats> layer_stats;
+  for (std::size_t l = 0; l < layers_.size(); ++l) {
+    const Layer& layer = layers_[l];
+    const bool wanted_only = l + 1 == layers_.size() && request.probe != ProbeRows::kAll;
+    Projected projected = project(layer, x_BTE, !wanted_only);
+    if (wanted_only) {
+      x_BTE = gather_rows(x_BTE, wanted_BQ);
+      projected.q_BHQD = at::empty({batch, config_.num_heads, wanted_BQ.size(1), config_.head_dim}, x_BTE.options());
+      for (std::int64_t begin = 0; begin < x_BTE.size(1); begin += chunk) {
+        const std::int64_t end = std::min(x_BTE.size(1), begin + chunk);
+        const at::Tensor h_BQE = norm(x_BTE.slice(1, begin, end), layer.input_norm_E);
+        projected.q_BHQD.slice(2, begin, end).copy_(queries(layer, h_BQE, wanted_BQ.slice(1, begin, end)));
+      }
+    }
+    AttendRequest attention = attend_request(layer, std::move(projected), wanted_only ? wanted_BQ : positions_1T);
+    attention.path = request.path;
+    if (request.stats != nullptr && request.probe != ProbeRows::kNone) {
+      layer_stats.assign(static_cast<std::size_t>(config_.num_heads), {});
+      attention.stats = &layer_stats;
+      attention.probe_rows_BQ = wanted_only ? is_wanted_BQ : probe_rows_BT;
+    }
+    const at::Tensor attended_BHQD = attend(attention);
+    attention = {};
+    for (std::size_t h = 0; h < layer_stats.size(); ++h) {
+      request.stats->at(l * layer_stats.size() + h).add(layer_stats[h]);
+    }
+    for (std::int64_t begin = 0; begin < x_BTE.size(1); begin += chunk) {
+      const std::int64_t end = std::min(x_BTE.size(1), begin + chunk);
+      at::Tensor x_chunk = x_BTE.slice(1, begin, end);
+      x_chunk.copy_(finish_block(layer, x_chunk, attended_BHQD.slice(2, begin, end).transpose(1, 2).flatten(2)));
+    }
+  }
+  if (request.probe == ProbeRows::kAll) x_BTE = gather_rows(x_BTE, wanted_BQ);
+  for (std::int64_t begin = 0; begin < x_BTE.size(1); begin += chunk) {
+    at::Tensor x_chunk = x_BTE.slice(1, begin, std::min(x_BTE.size(1), begin + chunk));
+    x_chunk.copy_(norm(x_chunk, final_norm_E_));
+  }
+  return x_BTE;
+}
+
+}  // namespace lenbench

@@ -1,0 +1,25 @@
+// From logits to what a Predictor says about them.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "model/decoder.h"
+
+namespace lenbench {
+
+struct JudgedRows {
+  std::vector<std::int32_t> argmax;  // lowest id wins ties; -1 where a logit is not finite
+  std::vector<double> nll;           // nats, log-softmax in double; NaN where a logit is not finite
+};
+
+// Rows of `hidden_NE` against `targets` [N], in chunks so that the logits held at a time stay under
+// kLogitBytes (or one row). Requires targets in [0, V).
+JudgedRows judge(const Decoder& decoder, const at::Tensor& hidden_NE, std::span<const std::int32_t> targets);
+
+inline constexpr std::int64_t kLogitBytes = std::int64_t{32} << 20;
+
+}  // namespace lenbench

@@ -1,0 +1,214 @@
+// The Predictor over a decoder: batches, judged rows, probes, memory.
+#include "model/predictor.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <ATen/ops/zeros.h>
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <cmath>
+#include <new>
+
+#include "base/error.h"
+#include "base/names.h"
+#include "base/text.h"
+#include "checkpoint/checkpoint.h"
+#include "model/judge.h"
+#include "model/memory.h"
+#include "model/weights.h"
+
+namespace lenbench {
+namespace {
+
+std::string first_line(const std::string& text) { return printable(text.substr(0, text.find('\n'))); }
+
+class DecoderPredictor final : public Predictor {
+ public:
+  DecoderPredictor(Decoder decoder, PredictorInfo info, AttentionPath path)
+      : decoder_(std::move(decoder)), info_(std::move(info)), path_(path) {
+    const DecoderConfig& config = decoder_.config();
+    info_.num_parameters = num_parameters(config);
+    info_.vocab_size = config.vocab_size;
+    info_.transform = config.transform_name();
+    info_.positions = config.positions;
+    info_.dtype = decoder_.dtype() == at::kDouble ? "float64" : "float32";
+  }
+
+  const PredictorInfo& info() const override { return info_; }
+
+  std::vector<SamplePrediction> predict(std::span<const Sample> samples, const PredictRequest& request,
+                                        Probe* probe) override {
+    if (samples.empty()) return {};
+    check(samples);
+    std::int64_t tokens = 0;
+    for (const Sample& sample : samples) tokens = std::max(tokens, std::ssize(sample.tokens));
+    const std::string sizes = std::to_string(samples.size()) + " x " + std::to_string(tokens) + " tokens";
+    try {
+      return run(samples, tokens, request, probe);
+    } catch (const std::bad_alloc&) {
+      throw Error("out of memory for " + sizes, ExitCode::kNotMeasured);
+    } catch (const c10::Error& error) {
+      const std::string message = first_line(error.what_without_backtrace());
+      const bool memory =
+          message.find("allocate memory") != std::string::npos || message.find("out of memory") != std::string::npos;
+      throw Error((memory ? "out of memory for " + sizes + ": " : "the model failed on " + sizes + ": ") + message,
+                  ExitCode::kNotMeasured);
+    }
+  }
+
+  std::int64_t predicted_bytes(std::int64_t rows, std::int64_t tokens, std::int64_t scored) const override {
+    return predicted_evaluation_bytes(decoder_, rows, tokens, scored);
+  }
+
+ private:
+  void check(std::span<const Sample> samples) const {
+    for (std::size_t s = 0; s < samples.size(); ++s) {
+      const auto where = [&] { return "sample " + std::to_string(s) + " of the batch"; };
+      if (samples[s].tokens.empty()) throw Error(where() + " has no tokens");
+      const auto refuse = [&](std::int32_t id, const char* what, std::int64_t position) {
+        throw Error(where() + ": " + what + " " + std::to_string(id) + " at position " + std::to_string(position) +
+                    " is outside the model's vocabulary of " + std::to_string(info_.vocab_size));
+      };
+      for (std::size_t t = 0; t < samples[s].tokens.size(); ++t) {
+        const std::int32_t id = samples[s].tokens[t];
+        if (id < 0 || id >= info_.vocab_size) refuse(id, "token", static_cast<std::int64_t>(t));
+      }
+      for (const ScoredToken& scored : samples[s].scored) {
+        if (scored.target < 0 || scored.target >= info_.vocab_size) refuse(scored.target, "target", scored.position);
+        if (scored.position < 0 || scored.position >= std::ssize(samples[s].tokens)) {
+          throw Error(where() + ": judged position " + std::to_string(scored.position) + " is outside its " +
+                      std::to_string(samples[s].tokens.size()) + " tokens");
+        }
+      }
+    }
+  }
+
+  std::vector<SamplePrediction> run(std::span<const Sample> samples, std::int64_t tokens, const PredictRequest& request,
+                                    Probe* probe) {
+    const auto batch = static_cast<std::int64_t>(samples.size());
+    std::int64_t judged_rows = 1;
+    for (const Sample& sample : samples) judged_rows = std::max(judged_rows, std::ssize(sample.scored));
+
+    const at::TensorOptions integers = at::TensorOptions().dtype(at::kLong);
+    EvaluationRequest evaluation;
+    evaluation.tokens_BT = at::zeros({batch, tokens}, integers);
+    evaluation.positions_BQ = at::full({batch, judged_rows}, -1, integers);
+    auto* ids = evaluation.tokens_BT.mutable_data_ptr<std::int64_t>();
+    auto* positions = evaluation.positions_BQ.mutable_data_ptr<std::int64_t>();
+    for (std::int64_t b = 0; b < batch; ++b) {
+      const Sample& sample = samples[static_cast<std::size_t>(b)];
+      std::copy(sample.tokens.begin(), sample.tokens.end(), ids + b * tokens);
+      for (std::size_t i = 0; i < sample.scored.size(); ++i) {
+        positions[b * judged_rows + static_cast<std::int64_t>(i)] = sample.scored[i].position;
+      }
+      evaluation.lengths.push_back(std::ssize(sample.tokens));
+    }
+    evaluation.path = path_;
+    std::vector<HeadStats> stats;
+    if (probe != nullptr && request.probe != ProbeRows::kNone) {
+      stats.resize(static_cast<std::size_t>(decoder_.config().num_layers * decoder_.config().num_heads));
+      evaluation.probe = request.probe;
+      evaluation.stats = &stats;
+    }
+    const at::Device device = decoder_.parameters().front().second.device();
+    evaluation.tokens_BT = evaluation.tokens_BT.to(device);
+    evaluation.positions_BQ = evaluation.positions_BQ.to(device);
+
+    const at::Tensor hidden_BQE = decoder_.hidden(evaluation);
+    std::vector<SamplePrediction> predictions;
+    for (std::int64_t b = 0; b < batch; ++b) {
+      const std::vector<ScoredToken>& scored = samples[static_cast<std::size_t>(b)].scored;
+      std::vector<std::int32_t> targets;
+      for (const ScoredToken& token : scored) targets.push_back(token.target);
+      JudgedRows judged = judge(decoder_, hidden_BQE.select(0, b).slice(0, 0, std::ssize(scored)), targets);
+      SamplePrediction prediction;
+      for (std::size_t i = 0; i < scored.size() && prediction.first_nonfinite < 0; ++i) {
+        if (judged.argmax[i] < 0) prediction.first_nonfinite = scored[i].position;
+      }
+      prediction.argmax = std::move(judged.argmax);
+      prediction.nll = std::move(judged.nll);
+      predictions.push_back(std::move(prediction));
+    }
+    if (!stats.empty()) add_probe(stats, request.probe, *probe);
+    return predictions;
+  }
+
+  void add_probe(const std::vector<HeadStats>& stats, ProbeRows rows, Probe& probe) const {
+    if (probe.heads.empty()) {
+      probe.rows = rows;
+      probe.num_layers = decoder_.config().num_layers;
+      probe.num_heads = decoder_.config().num_heads;
+      probe.heads.resize(stats.size());
+      probe.head_has_position = decoder_.head_has_position();
+    }
+    if (probe.heads.size() != stats.size() || probe.rows != rows) {
+      throw std::logic_error("Predictor: a probe holds statistics of another model or of other rows");
+    }
+    for (std::size_t i = 0; i < stats.size(); ++i) probe.heads[i].add(stats[i]);
+  }
+
+  Decoder decoder_;
+  PredictorInfo info_;
+  AttentionPath path_;
+};
+
+void change_transform(DecoderConfig& config, const std::string& transform) {
+  if (transform.empty()) return;
+  if (transform != "adaptive-temperature") {
+    throw Error("transform '" + printable(transform) + "' cannot be applied to a trained model" +
+                did_you_mean(transform, {"adaptive-temperature"}) + "; only adaptive-temperature can");
+  }
+  const bool plain = config.entmax_alpha == 1 && !config.alpha_learnable && config.topk_size == 0;
+  if (!plain) {
+    throw Error("transform adaptive-temperature needs a softmax model; this one is " + config.transform_name());
+  }
+  config.adaptive_temperature = true;
+}
+
+}  // namespace
+
+std::unique_ptr<Predictor> make_predictor(Decoder decoder, PredictorInfo info, AttentionPath path) {
+  return std::make_unique<DecoderPredictor>(std::move(decoder), std::move(info), path);
+}
+
+AttentionPath parse_attention_path(const std::string& name) {
+  if (name == "auto") return AttentionPath::kAuto;
+  if (name == "reference") return AttentionPath::kReference;
+  if (name == "streaming") return AttentionPath::kStreaming;
+  throw Error("attention path '" + printable(name) + "' is not known" +
+              did_you_mean(name, {"auto", "reference", "streaming"}) + "; use auto, reference or streaming");
+}
+
+at::ScalarType parse_compute_dtype(const std::string& name) {
+  if (name == "float32") return at::kFloat;
+  if (name == "float64") return at::kDouble;
+  throw Error("dtype '" + printable(name) + "' is not known" + did_you_mean(name, {"float32", "float64"}) +
+              "; use float32 or float64");
+}
+
+std::unique_ptr<Predictor> open_predictor(const std::string& checkpoint_path, const OpenOptions& options) {
+  const AttentionPath path = parse_attention_path(options.attention_path);
+  const at::ScalarType dtype = parse_compute_dtype(options.dtype);
+  if (options.device != "cpu") {
+    throw Error("device '" + printable(options.device) + "' is not available in this build; use cpu");
+  }
+  if (options.threads > 0) at::set_num_threads(options.threads);
+  const Checkpoint checkpoint = Checkpoint::open(checkpoint_path);
+  Decoder loaded = load_decoder(checkpoint, dtype);
+  DecoderConfig config = loaded.config();
+  change_transform(config, options.transform);
+  Decoder decoder(config, loaded.parameters());
+
+  PredictorInfo info;
+  info.name = checkpoint.name();
+  info.checkpoint_sha256 = checkpoint.sha256();
+  info.device = "cpu";
+  info.attention_path = options.attention_path;
+  info.train_length = checkpoint.origin().train_length;
+  return make_predictor(std::move(decoder), std::move(info), path);
+}
+
+}  // namespace lenbench

@@ -1,0 +1,26 @@
+// A Predictor over a checkpoint: one forward pass per batch, logits of the judged rows only.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "bench/backend.h"
+#include "bench/predictor.h"
+#include "model/decoder.h"
+
+namespace lenbench {
+
+// `info` is shown as it is, except that the model fills num_parameters, vocab_size, transform, positions, dtype.
+std::unique_ptr<Predictor> make_predictor(Decoder decoder, PredictorInfo info, AttentionPath path);
+
+// Opens a checkpoint (checkpoint/checkpoint.h says what is refused) as `options` ask. `options.transform` may be
+// "adaptive-temperature" for a model with plain softmax; anything else is refused. Sets the number of LibTorch's
+// threads when options.threads > 0.
+std::unique_ptr<Predictor> open_predictor(const std::string& checkpoint_path, const OpenOptions& options);
+
+// "auto", "reference", "streaming". Throws Error for another name.
+AttentionPath parse_attention_path(const std::string& name);
+// "float32", "float64". Throws Error for another name.
+at::ScalarType parse_compute_dtype(const std::string& name);
+
+}  // namespace lenbench

@@ -1,0 +1,212 @@
+// One measured Cell: what was asked, of whom, under which circumstances, and what came out. Schema in
+// results/README.md. Each struct's `fields` is its one list of fields (base/fields.h), in the order of the file.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lenbench {
+
+inline constexpr int kRecordSchema = 1;
+
+// What was asked. Two Records with equal questions can be compared, whoever answered.
+struct Question {
+  std::string task;
+  int task_version = 1;
+  std::map<std::string, std::string> parameters;
+  std::string comparability;
+  std::int64_t length = 0;  // nominal
+  std::uint64_t data_seed = 0;
+  std::string split = "test";
+  std::string metric;            // "exact_match" or "perplexity"
+  std::string documents_sha256;  // perplexity over files: hash of names and bytes; else empty
+  template <class Visitor, class Self>
+  static void fields(Visitor&& visit, Self& self) {
+    visit("task", self.task);
+    visit("task_version", self.task_version);
+    visit("parameters", self.parameters);
+    visit("comparability", self.comparability);
+    visit("length", self.length);
+    visit("data_seed", self.data_seed);
+    visit("split", self.split);
+    visit("metric", self.metric);
+    visit("documents_sha256", self.documents_sha256);
+  }
+  bool operator==(const Question&) const = default;
+};
+
+// Who answered.
+struct Subject {
+  std::string name;
+  std::string checkpoint_sha256;
+  std::string transform, positions, dtype, device;
+  std::int64_t num_parameters = 0;
+  std::int64_t train_length = 0;  // 0: unknown
+  template <class Visitor, class Self>
+  static void fields(Visitor&& visit, Self& self) {
+    visit("name", self.name);
+    visit("checkpoint_sha256", self.checkpoint_sha256);
+    visit("transform", self.transform);
+    visit("positions", self.positions);
+    visit("dtype", self.dtype);
+    visit("device", self.device);
+    visit("num_parameters", self.num_parameters);
+    visit("train_length", self.train_length);
+  }
+  bool operator==(const Subject&) const = default;
+};
+
+// Circumstances that should not change the answer.
+struct Setting {
+  std::string lenbench_version, commit, torch_version, attention_path, cpu, started_at;  // ISO 8601, UTC
+  std::int64_t batch = 0;
+  int threads = 0;
+  template <class Visitor, class Self>
+  static void fields(Visitor&& visit, Self& self) {
+    visit("lenbench_version", self.lenbench_version);
+    visit("commit", self.commit);
+    visit("torch_version", self.torch_version);
+    visit("attention_path", self.attention_path);
+    visit("cpu", self.cpu);
+    visit("started_at", self.started_at);
+    visit("batch", self.batch);
+    visit("threads", self.threads);
+  }
+  bool operator==(const Setting&) const = default;
+};
+
+// A proportion with its 95 % interval.
+struct Proportion {
+  std::int64_t n = 0, right = 0;
+  double value = 0, low = 0, high = 0;
+  template <class Visitor, class Self>
+  static void fields(Visitor&& visit, Self& self) {
+    visit("n", self.n);
+    visit("right", self.right);
+    visit("value", self.value);
+    visit("low", self.low);
+    visit("high", self.high);
+  }
+  bool operator==(const Proportion&) const = default;
+};
+
+struct HeadMeans {
+  std::int64_t layer = 0, head = 0;
+  bool has_position = false;
+  std::int64_t rows = 0;
+  double entropy = 0;                        // nats
+  std::optional<double> normalized_entropy;  // none when no row saw two keys
+  double support = 0, sink_mass = 0, top_mass = 0;
+  template <class Visitor, class Self>
+  static void fields(Visitor&& visit, Self& self) {
+    visit("layer", self.layer);
+    visit("head", self.head);
+    visit("has_position", self.has_position);
+    visit("rows", self.rows);
+    visit("entropy", self.entropy);
+    visit("normalized_entropy", self.normalized_entropy);
+    visit("support", self.support);
+    visit("sink_mass", self.sink_mass);
+    visit("top_mass", self.top_mass);
+  }
+  bool operator==(const HeadMeans&) const = default;
+};
+
+struct NllBucket {  // positions [first, last] of the window, both included
+  std::int64_t first = 0, last = 0, tokens = 0;
+  double nats = 0;  // sum
+  template <class Visitor, class Self>
+  static void fields(Visitor&& visit, Self& self) {
+    visit("first", self.first);
+    visit("last", self.last);
+    visit("tokens", self.tokens);
+    visit("nats", self.nats);
+  }
+  bool operator==(const NllBucket&) const = default;
+};
+
+struct Measurement {
+  std::int64_t samples = 0;  // measured
+  std::int64_t effective_tokens_min = 0, effective_tokens_max = 0;
+  // exact match
+  std::optional<Proportion> exact;   // all scored tokens of a sample right
+  std::optional<Proportion> answer;  // per answer; the interval is widened for answers that share a sample
+  std::optional<Proportion> token;   // teacher-forced token accuracy
+  std::optional<double> chance;      // per answer
+  // perplexity
+  std::int64_t nll_tokens = 0;
+  std::optional<double> nll_nats;  // sum over nll_tokens
+  std::optional<double> perplexity, perplexity_low, perplexity_high, bits_per_byte;
+  std::vector<NllBucket> nll_by_position;
+  // attention statistics; empty unless probed
+  std::string probe_rows;  // "answer" or "all"
+  std::vector<HeadMeans> heads;
+  std::int64_t nonfinite_samples = 0;
+  double seconds = 0;
+  std::int64_t peak_bytes = 0;  // resident set high-water mark of the process
+  template <class Visitor, class Self>
+  static void fields(Visitor&& visit, Self& self) {
+    visit("samples", self.samples);
+    visit("effective_tokens_min", self.effective_tokens_min);
+    visit("effective_tokens_max", self.effective_tokens_max);
+    visit("exact", self.exact);
+    visit("answer", self.answer);
+    visit("token", self.token);
+    visit("chance", self.chance);
+    visit("nll_tokens", self.nll_tokens);
+    visit("nll_nats", self.nll_nats);
+    visit("perplexity", self.perplexity);
+    visit("perplexity_low", self.perplexity_low);
+    visit("perplexity_high", self.perplexity_high);
+    visit("bits_per_byte", self.bits_per_byte);
+    visit("nll_by_position", self.nll_by_position);
+    visit("probe_rows", self.probe_rows);
+    visit("heads", self.heads);
+    visit("nonfinite_samples", self.nonfinite_samples);
+    visit("seconds", self.seconds);
+    visit("peak_bytes", self.peak_bytes);
+  }
+  bool operator==(const Measurement&) const = default;
+};
+
+struct Record {
+  int schema = kRecordSchema;
+  Question question;
+  Subject subject;
+  Setting setting;
+  std::int64_t samples_requested = 0;
+  std::string status = "ok";  // "ok", "skipped", "failed"
+  std::string reason;         // one line when status is not "ok"
+  Measurement measurement;
+  // One character per sample, in index order: '1' right, '0' wrong, 'x' non-finite. Empty for perplexity.
+  std::string outcomes;
+  // Perplexity: nats and scored tokens per sample, in index order.
+  std::vector<double> sample_nats;
+  std::vector<std::int64_t> sample_tokens;
+
+  // Equal for two Records that asked the same thing: the canonical text of the question without `comparability`, which
+  // is prose that task and version already fix.
+  std::string question_key() const;
+  // Question, subject and sample count: what `run` needs to know that a Cell is done.
+  std::string resume_key() const;
+  template <class Visitor, class Self>
+  static void fields(Visitor&& visit, Self& self) {
+    visit("schema", self.schema);
+    visit("question", self.question);
+    visit("subject", self.subject);
+    visit("setting", self.setting);
+    visit("samples_requested", self.samples_requested);
+    visit("status", self.status);
+    visit("reason", self.reason);
+    visit("measurement", self.measurement);
+    visit("outcomes", self.outcomes);
+    visit("sample_nats", self.sample_nats);
+    visit("sample_tokens", self.sample_tokens);
+  }
+  bool operator==(const Record&) const = default;
+};
+
+}  // namespace lenbench

@@ -1,0 +1,106 @@
+// The table behind every report: rows of subjects, columns of lengths. The only place that averages.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "record/record.h"
+
+namespace lenbench {
+
+enum class Metric { kAnswer, kExact, kToken, kPerplexity, kBitsPerByte, kEntropy, kSupport, kSink };
+// Which heads an attention metric covers: those with a positional bias or rotation, those without, or all.
+enum class HeadGroup { kAll, kPositionless, kPositional };
+enum class Aggregate { kMean, kMedian, kMax };
+
+// Names as on the command line: "answer", "exact", "token", "perplexity", "bits-per-byte", "entropy",
+// "entropy-positionless", "entropy-positional", "support", "support-positionless", ..., "sink", ...
+struct MetricChoice {
+  Metric metric = Metric::kAnswer;
+  HeadGroup heads = HeadGroup::kAll;
+  bool operator==(const MetricChoice&) const = default;
+};
+std::vector<std::string> metric_names();
+std::vector<std::string> aggregate_names();  // "mean", "median", "max"
+// Throw Error on an unknown name ("did you mean").
+MetricChoice parse_metric(std::string_view name);
+Aggregate parse_aggregate(std::string_view name);
+std::string metric_name(const MetricChoice& choice);
+std::string aggregate_name(Aggregate aggregate);
+// True for proportions of [0, 1], which tables print in percent.
+bool is_proportion(Metric metric);
+
+struct GridCell {
+  std::optional<double> value, low, high;  // proportions as 0..1; low and high together or not at all
+  std::int64_t n = 0;                      // samples behind the value, over all repeats
+  std::int64_t repeats = 0;                // Records behind the value
+  std::vector<std::uint64_t> data_seeds;   // of those Records, ascending, distinct
+  std::int64_t checkpoints = 0;            // distinct checkpoints behind the value
+  std::string reason;  // why there is no value, or which repeats are missing in it; empty when complete
+};
+
+enum class RowKind { kMeasured, kChance, kPublished };
+
+struct GridRow {
+  std::string name;
+  RowKind kind = RowKind::kMeasured;
+  std::string source;             // kPublished: the id of the source; else empty
+  std::string remark;             // one line about the whole row; may be empty
+  std::int64_t train_length = 0;  // 0: unknown
+  std::vector<GridCell> cells;    // parallel to Grid::columns
+};
+
+struct GridColumn {
+  std::string label;
+  std::int64_t length = 0;  // nominal; 0: a named value
+};
+
+struct Grid {
+  std::string task;        // name
+  std::string parameters;  // "density=4,keys=1024", only those that differ from the default; may be empty
+  int task_version = 1;
+  std::string split;
+  std::string comparability;
+  std::string metric;  // a metric name, or that of a published table
+  bool percent = false;
+  std::string aggregate;      // a name of aggregate_names()
+  std::string interval_kind;  // one sentence; empty when no cell has an interval
+  std::string probe_rows;     // attention metrics: "answer" or "all"
+  std::vector<GridColumn> columns;
+  std::vector<GridRow> rows;
+};
+
+// Identity fields of a row besides its name: "transform", "positions", "dtype", "device", "train-length", "checkpoint".
+std::vector<std::string> row_field_names();
+
+struct GridRequest {
+  std::optional<MetricChoice> metric;  // none: answer where samples hold several answers, else exact; or perplexity
+  Aggregate aggregate = Aggregate::kMean;
+  // Names of row_field_names() to show in every row name. Fields not listed are shown, and separate rows, where
+  // subjects of one name differ in them, except "checkpoint": checkpoints of one name are repeats (training seeds)
+  // unless it is listed.
+  std::vector<std::string> rows_by;
+  bool chance_row = true;
+  // Default parameters of a task, to leave out of Grid::parameters; none: all parameters are shown.
+  std::function<std::map<std::string, std::string>(const std::string& task)> default_parameters;
+};
+
+// One Grid for each task, parameters, version, split, documents and probed rows in `records`, in order of appearance.
+// Within a row and column, Records that differ in data seed or checkpoint are repeats and are aggregated, each counting
+// equally. The interval of a mean combines the distances to the ends in quadrature (one Record: its own interval); a
+// median or maximum of several has none. Never averages over tasks or lengths. Repeats present elsewhere in the row but
+// not here are named in the cell's reason.
+// Throws Error when two different Records share a resume key, when one question of one subject was measured twice with
+// different sample counts, or when a proportion contradicts its counts or interval.
+std::vector<Grid> build_grids(const std::vector<Record>& records, const GridRequest& request = {});
+
+// Mean over the heads of a group of a Record's attention statistics; none when there are no such heads, or (entropy) no
+// row saw two keys.
+std::optional<double> head_mean(const Measurement& measurement, const MetricChoice& choice);
+
+}  // namespace lenbench

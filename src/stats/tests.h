@@ -1,0 +1,22 @@
+// Exact test for paired outcomes, and correction for many tests.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace lenbench {
+
+// McNemar's exact test on samples that two subjects answered: `only_first` right for the first alone, `only_second` for
+// the second alone; the other samples say nothing. Two-sided: min(1, 2 P(X <= min)), X binomial(sum, 1/2). 1 when both
+// are 0. Throws std::invalid_argument on a negative count.
+double mcnemar_exact(std::int64_t only_first, std::int64_t only_second);
+// One-sided: the probability of at most `only_second` right for the second alone when neither is better. Small when the
+// second is worse.
+double mcnemar_exact_worse(std::int64_t only_first, std::int64_t only_second);
+
+// Holm's step-down adjustment (1979): p-values to compare with the family's level, in the order given. Never below the
+// raw value, never above 1. Throws std::invalid_argument on a value outside [0, 1].
+std::vector<double> holm_adjust(std::span<const double> p_values);
+
+}  // namespace lenbench

@@ -1,0 +1,59 @@
+// Training batches as a pure function of (recipe, seed, step), made on a thread of their own.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "tasks/task.h"
+#include "train/recipe.h"
+
+namespace lenbench {
+
+// Rows of one batch. Samples of one batch share a nominal length; shorter rows are padded on the right and padding is
+// never scored.
+struct TrainBatch {
+  std::int64_t step = 0, rows = 0, tokens = 0;
+  std::vector<std::int64_t> ids;          // [rows * tokens]
+  std::vector<std::int64_t> scored_flat;  // row * tokens + position of every judged row
+  std::vector<std::int64_t> targets;      // parallel to scored_flat
+};
+
+// The tasks of a recipe, made once. Requires all of one vocabulary. Throws Error otherwise.
+class TrainTasks {
+ public:
+  explicit TrainTasks(const Recipe& recipe, const std::string& recipe_folder);
+  std::int64_t vocab_size() const;
+  const SpecialTokens& specials() const;
+  const Task& validation() const { return *validation_; }
+  // Batch `step` for the given seed.
+  TrainBatch batch(std::uint64_t seed, std::int64_t step) const;
+  // Samples of the validation split at the training length.
+  std::vector<Sample> validation_samples() const;
+
+ private:
+  std::int64_t batch_length(class Rng& rng, std::int64_t step) const;
+
+  Recipe recipe_;
+  std::vector<std::unique_ptr<Task>> sources_;
+  std::unique_ptr<Task> validation_;
+};
+
+TrainBatch pack(const std::vector<Sample>& samples);
+
+// Draws batches ahead of their use.
+class BatchQueue {
+ public:
+  // Serves steps first_step, first_step + 1, ... `ahead` batches are kept ready.
+  BatchQueue(const TrainTasks& tasks, std::uint64_t seed, std::int64_t first_step, std::int64_t last_step,
+             int ahead = 4);
+  ~BatchQueue();
+  // The next batch; blocks. Rethrows what the drawing thread threw.
+  TrainBatch next();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace lenbench

@@ -1,0 +1,59 @@
+// The tasks by name. Adding one: a file with an entry function, and a line in catalog.def.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tasks/task.h"
+
+namespace lenbench {
+
+// A document for the perplexity task: read by the caller (tasks open no files).
+struct Document {
+  std::string name;
+  std::string bytes;  // valid UTF-8, not empty
+};
+
+// What a task may need beyond its parameters.
+struct TaskResources {
+  std::vector<Document> documents;  // for `text`
+};
+
+// A parameter as users see it. Its value is one of `words` or, when low <= high, an integer in [low, high].
+struct ParameterSpec {
+  std::string name;
+  std::string fallback;  // the default, as text
+  std::string meaning;
+  std::vector<std::string> words;
+  std::int64_t low = 1, high = 0;
+};
+
+// Names in catalogue order.
+std::vector<std::string> task_names();
+// One line on each task, parallel to task_names().
+std::vector<std::string> task_summaries();
+// The parameters of a task. Throws Error on an unknown task ("did you mean").
+std::vector<ParameterSpec> task_parameters(const std::string& name);
+
+// "train", "validation", "test".
+std::string split_name(Split split);
+// Throws Error on any other text.
+Split parse_split(const std::string& text);
+
+// Parses `NAME[:k=v,...][:vN]`. Throws Error on a malformed text; the name is not looked up.
+TaskSpec parse_task_spec(std::string_view text);
+// Parses a full sample address; the seed defaults to 0 and the split to test. Throws Error naming the part that is
+// wrong.
+SampleAddress parse_address(std::string_view text);
+// The canonical spelling: parameters sorted, only those that differ from the default, version omitted when current,
+// seed and split omitted from the end while they are 0 and test.
+std::string format_address(const Task& task, const DrawKey& key);
+std::string format_spec(const Task& task);
+
+// Throws Error on an unknown task ("did you mean"), unknown or malformed parameter, a version this build cannot draw.
+std::unique_ptr<Task> make_task(const TaskSpec& spec, const TaskResources& resources = {});
+
+}  // namespace lenbench

@@ -1,0 +1,95 @@
+// Typed parameters, draw bounds and the keys of random streams.
+#include "tasks/entry.h"
+
+#include <stdexcept>
+
+#include "base/error.h"
+#include "base/numbers.h"
+
+namespace lenbench {
+namespace {
+
+constexpr std::uint64_t kMaxIndex = std::uint64_t{1} << 55;
+constexpr std::uint64_t kSharedBit = std::uint64_t{1} << 63;
+
+void append_u64(std::string& bytes, std::uint64_t value) {
+  for (int shift = 0; shift < 64; shift += 8) bytes.push_back(static_cast<char>((value >> shift) & 0xff));
+}
+
+}  // namespace
+
+TaskInfo describe(const TaskEntry& entry, const TaskParameters& resolved) {
+  TaskInfo info;
+  info.name = entry.name;
+  info.version = entry.version;
+  info.comparability = entry.comparability;
+  info.summary = entry.summary;
+  info.parameters = resolved;
+  return info;
+}
+
+const std::string& word_of(const TaskParameters& resolved, const std::string& name) { return resolved.at(name); }
+
+std::int64_t integer_of(const TaskParameters& resolved, const std::string& name) {
+  return parse_int(word_of(resolved, name), name);
+}
+
+bool flag_of(const TaskParameters& resolved, const std::string& name) { return word_of(resolved, name) == "true"; }
+
+std::vector<std::string> flag_words() { return {"false", "true"}; }
+
+void check_draw(const Task& task, const DrawKey& key) {
+  const std::string& name = task.info().name;
+  if (key.length < task.min_length()) {
+    throw Error(name + ": length " + std::to_string(key.length) +
+                " is too short; with these parameters the shortest is " + std::to_string(task.min_length()));
+  }
+  if (key.length > kMaxLength) {
+    throw Error(name + ": length " + std::to_string(key.length) + " is too long; the longest is " +
+                std::to_string(kMaxLength));
+  }
+  if (key.index >= kMaxIndex) {
+    throw Error(name + ": sample index " + std::to_string(key.index) + " is too large; it must be below " +
+                std::to_string(kMaxIndex));
+  }
+}
+
+SpecialTokens specials_from(std::int32_t first) {
+  SpecialTokens specials;
+  specials.pad = first;
+  specials.bos = first + 1;
+  specials.eos = first + 2;
+  specials.mask = first + 3;
+  specials.sep = first + 4;
+  return specials;
+}
+
+SampleStreams::SampleStreams(const TaskInfo& info) {
+  std::string bytes = info.name;
+  bytes.push_back('\0');
+  append_u64(bytes, static_cast<std::uint64_t>(info.version));
+  for (const auto& [name, value] : info.parameters) {
+    bytes += name;
+    bytes.push_back('=');
+    bytes += value;
+    bytes.push_back('\0');
+  }
+  base_ = stable_hash(bytes);
+}
+
+std::uint64_t SampleStreams::shared_key(const DrawKey& key) const {
+  std::string bytes;
+  append_u64(bytes, base_);
+  append_u64(bytes, key.seed);
+  append_u64(bytes, static_cast<std::uint64_t>(key.split));
+  append_u64(bytes, static_cast<std::uint64_t>(key.length));
+  return stable_hash(bytes);
+}
+
+Rng SampleStreams::stream(const DrawKey& key, std::uint8_t field) const {
+  return Rng(shared_key(key), (key.index << 8) | field);
+}
+
+std::uint64_t SampleStreams::shared_stream(std::uint8_t field) { return kSharedBit | field; }
+
+}  // namespace lenbench

@@ -1,0 +1,62 @@
+// What a task's file gives to the catalogue, and what every task needs to draw: checked parameters and keyed streams.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tasks/catalog.h"
+#include "tasks/rng.h"
+#include "tasks/task.h"
+
+namespace lenbench {
+
+// Longest nominal length any task draws, in tokens.
+inline constexpr std::int64_t kMaxLength = std::int64_t{1} << 26;
+
+// One line of the catalogue. `make` receives every parameter, checked and canonical.
+struct TaskEntry {
+  std::string name;
+  int version = 1;
+  std::string comparability;
+  std::string summary;
+  std::vector<ParameterSpec> parameters;
+  std::unique_ptr<Task> (*make)(const TaskEntry& entry, const TaskParameters& resolved, const TaskResources& resources);
+};
+
+// The fields of TaskInfo that follow from the entry: name, version, comparability, summary, parameters.
+TaskInfo describe(const TaskEntry& entry, const TaskParameters& resolved);
+
+// Resolved parameters by type. The name and the value were checked by the catalogue.
+std::int64_t integer_of(const TaskParameters& resolved, const std::string& name);
+bool flag_of(const TaskParameters& resolved, const std::string& name);
+const std::string& word_of(const TaskParameters& resolved, const std::string& name);
+
+// `true|false`, as words of a ParameterSpec.
+std::vector<std::string> flag_words();
+
+// Throws Error when the length lies outside [task.min_length(), kMaxLength] or the index is too large to have streams.
+void check_draw(const Task& task, const DrawKey& key);
+
+// Ids pad, bos, eos, mask, sep in that order from `first` (five in number).
+SpecialTokens specials_from(std::int32_t first);
+inline constexpr std::int32_t kNumSpecials = 5;
+
+// The random streams of one task, version and parameter set. A sample's streams are keyed by (task, version,
+// parameters, seed, split, length) and counted by (index, field): two samples never share a counter.
+class SampleStreams {
+ public:
+  explicit SampleStreams(const TaskInfo& info);
+  // `field` says what is drawn (places, keys, values ...) so that one law can change without moving the others.
+  Rng stream(const DrawKey& key, std::uint8_t field) const;
+  // Key and stream number of something all samples of one seed, split and length share.
+  std::uint64_t shared_key(const DrawKey& key) const;
+  static std::uint64_t shared_stream(std::uint8_t field);
+
+ private:
+  std::uint64_t base_;
+};
+
+}  // namespace lenbench

@@ -1,0 +1,220 @@
+// MQMTAR: multi-query multi-token associative recall as in ASEntmax (arXiv 2506.16640), scripts/generate_data.py.
+//
+// Ids: blank 0, key/value separator 1, query mark 2, symbols 3..258, 259 unused, pad 260, BOS 261, EOS 262, mask 263,
+// SEP 264. Nominal length L, K = min(floor(0.8 L / 6), 10000) pairs, slots of s = floor(L / K) tokens. A slot holds
+// k1 k2 1 v1 v2 0 and s - 6 more blanks; how many of those stand before the key is hypergeometric (s - 6 draws from
+// s - 1 cells on the left and s - 3 on the right). Fed: BOS, K slots, four queries `2 k1 k2`, SEP, four answers
+// `2 v1 v2`; EOS is judged and not fed.
+//
+// Words: 10,000 key bigrams and 10,000 value bigrams per file of the original. There, a file is one (split, length) for
+// validation and test, but holds every length for training; so here pools depend on the length except in `train`.
+#include <algorithm>
+#include <array>
+
+#include "tasks/entry.h"
+
+namespace lenbench {
+namespace {
+
+enum Field : std::uint8_t { kKeys, kValues, kBlanks, kQueries };
+
+constexpr std::int32_t kBlank = 0;
+constexpr std::int32_t kPairSeparator = 1;
+constexpr std::int32_t kQueryMark = 2;
+constexpr std::int32_t kFirstSymbol = 3;
+constexpr std::int64_t kSymbols = 256;
+constexpr std::int64_t kPool = 10000;
+constexpr std::int64_t kUnit = 6;       // k1 k2 1 v1 v2 0
+constexpr std::int64_t kQueryUnit = 3;  // 2 k1 k2, and 2 v1 v2
+constexpr std::int32_t kFirstSpecial = 260;
+
+using Word = std::array<std::int32_t, 2>;
+
+class MqmtarTask : public Task {
+ public:
+  MqmtarTask(const TaskEntry& entry, const TaskParameters& resolved)
+      : queries_(integer_of(resolved, "queries")),
+        distinct_(word_of(resolved, "queries-with") == "distinct"),
+        info_(describe(entry, resolved)),
+        streams_(info_) {
+    info_.specials = specials_from(kFirstSpecial);
+    info_.vocab_size = kFirstSpecial + kNumSpecials;
+    info_.examples = worked_examples();
+  }
+
+  const TaskInfo& info() const override { return info_; }
+  std::int64_t min_length() const override {
+    const std::int64_t pairs = distinct_ ? queries_ : 1;
+    return (15 * pairs + 1) / 2;
+  }
+  std::int64_t total_tokens(std::int64_t length) const override {
+    return 2 + num_pairs(length) * slot_tokens(length) + 2 * kQueryUnit * queries_;
+  }
+  double chance() const override { return 1.0 / static_cast<double>(kSymbols * kSymbols); }
+
+  Sample draw(const DrawKey& key) const override {
+    check_draw(*this, key);
+    const std::int64_t pairs = num_pairs(key.length);
+    const std::int64_t slot = slot_tokens(key.length);
+    const std::vector<Word> keys = draw_words(key, kKeys, pairs);
+    const std::vector<Word> values = draw_words(key, kValues, pairs);
+
+    Sample sample;
+    std::vector<std::int32_t>& tokens = sample.tokens;
+    tokens.assign(static_cast<std::size_t>(1 + pairs * slot), kBlank);
+    tokens.reserve(static_cast<std::size_t>(total_tokens(key.length)));
+    tokens[0] = info_.specials.bos;
+    std::vector<std::int64_t> key_at(keys.size());
+    Rng blanks = streams_.stream(key, kBlanks);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      key_at[i] = 1 + static_cast<std::int64_t>(i) * slot + blanks_before(blanks, slot);
+      const Word& k = keys[i];
+      const Word& v = values[i];
+      std::int32_t* unit = tokens.data() + key_at[i];
+      unit[0] = k[0], unit[1] = k[1], unit[2] = kPairSeparator, unit[3] = v[0], unit[4] = v[1];
+    }
+
+    const std::vector<std::int64_t> asked = draw_queries(key, pairs);
+    double distance = 0;
+    for (const std::int64_t pair : asked) {
+      const auto i = static_cast<std::size_t>(pair);
+      tokens.insert(tokens.end(), {kQueryMark, keys[i][0], keys[i][1]});
+      distance += static_cast<double>(static_cast<std::int64_t>(tokens.size()) - 2 - key_at[i]);
+    }
+    tokens.push_back(info_.specials.sep);
+    sample.prompt_tokens = static_cast<std::int64_t>(tokens.size());
+    for (std::size_t q = 0; q < asked.size(); ++q) {
+      const auto i = static_cast<std::size_t>(asked[q]);
+      const auto answer = static_cast<std::int32_t>(q);
+      feed_target(sample, kQueryMark, -1);
+      for (std::size_t j = 0; j < 2; ++j) {
+        feed_target(sample, values[i][j], answer);
+        sample.sources.push_back(key_at[i] + 3 + static_cast<std::int64_t>(j));
+      }
+    }
+    sample.scored.push_back({static_cast<std::int64_t>(tokens.size()) - 1, info_.specials.eos, -1, false});
+
+    std::vector<std::int64_t> unique = asked;
+    std::sort(unique.begin(), unique.end());
+    unique.erase(std::unique(unique.begin(), unique.end()), unique.end());
+    sample.facts["pairs"] = static_cast<double>(pairs);
+    sample.facts["slot"] = static_cast<double>(slot);
+    sample.facts["queries"] = static_cast<double>(queries_);
+    sample.facts["repeated_queries"] = static_cast<double>(asked.size() - unique.size());
+    sample.facts["distance"] = distance / static_cast<double>(queries_);
+    return sample;
+  }
+
+  std::vector<std::int32_t> solve(std::span<const std::int32_t> tokens,
+                                  std::span<const std::int64_t> positions) const override {
+    std::vector<std::int32_t> targets;
+    for (const std::int64_t position : positions) targets.push_back(solve_row(tokens, position));
+    return targets;
+  }
+
+ private:
+  // floor(0.8 L / 6) without floating point.
+  static std::int64_t num_pairs(std::int64_t length) { return std::min(2 * length / 15, kPool); }
+  static std::int64_t slot_tokens(std::int64_t length) { return length / num_pairs(length); }
+
+  static void feed_target(Sample& sample, std::int32_t target, std::int32_t answer) {
+    sample.scored.push_back({static_cast<std::int64_t>(sample.tokens.size()) - 1, target, answer, true});
+    sample.tokens.push_back(target);
+  }
+
+  std::vector<Word> draw_words(const DrawKey& key, Field field, std::int64_t count) const {
+    DrawKey pool_key = key;
+    if (key.split == Split::kTrain) pool_key.length = 0;
+    const KeyedPermutation pool(streams_.shared_key(pool_key), SampleStreams::shared_stream(field),
+                                static_cast<std::uint64_t>(kSymbols * kSymbols));
+    std::vector<Word> words;
+    words.reserve(static_cast<std::size_t>(count));
+    for (const std::int64_t index : streams_.stream(key, field).distinct(count, kPool)) {
+      const auto code = static_cast<std::int32_t>(pool.at(static_cast<std::uint64_t>(index)));
+      words.push_back({kFirstSymbol + code / static_cast<std::int32_t>(kSymbols),
+                       kFirstSymbol + code % static_cast<std::int32_t>(kSymbols)});
+    }
+    return words;
+  }
+
+  // Hypergeometric: s - 6 draws without replacement from s - 1 cells on the left and s - 3 on the right.
+  static std::int64_t blanks_before(Rng& rng, std::int64_t slot) {
+    std::int64_t left = slot - 1, total = 2 * slot - 4, before = 0;
+    for (std::int64_t i = 0; i < slot - kUnit; ++i, --total) {
+      if (rng.chance(static_cast<std::uint64_t>(left), static_cast<std::uint64_t>(total))) {
+        --left;
+        ++before;
+      }
+    }
+    return before;
+  }
+
+  std::vector<std::int64_t> draw_queries(const DrawKey& key, std::int64_t pairs) const {
+    Rng rng = streams_.stream(key, kQueries);
+    if (distinct_) return rng.distinct(queries_, pairs);
+    std::vector<std::int64_t> asked;
+    for (std::int64_t i = 0; i < queries_; ++i) {
+      asked.push_back(static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(pairs))));
+    }
+    return asked;
+  }
+
+  std::int32_t solve_row(std::span<const std::int32_t> tokens, std::int64_t position) const {
+    std::int64_t sep = position;
+    while (sep > 0 && tokens[static_cast<std::size_t>(sep)] != info_.specials.sep) --sep;
+    const std::int64_t query = (position - sep) / kQueryUnit;
+    const std::int64_t part = (position - sep) % kQueryUnit;
+    if (query >= queries_) return info_.specials.eos;
+    if (part == 0) return kQueryMark;
+    const std::int64_t query_at = sep - kQueryUnit * (queries_ - query);
+    if (query_at < 1) return -1;
+    const std::int32_t first = tokens[static_cast<std::size_t>(query_at + 1)];
+    const std::int32_t second = tokens[static_cast<std::size_t>(query_at + 2)];
+    for (std::int64_t at = 1; at + 4 < query_at; ++at) {
+      const std::int32_t* unit = tokens.data() + at;
+      if (unit[0] == first && unit[1] == second && unit[2] == kPairSeparator) return unit[2 + part];
+    }
+    return -1;
+  }
+
+  static std::vector<WorkedExample> worked_examples() {
+    return {{"the four queries ask for pairs 1, 2, 1 and 2; the marks and the end token are judged too",
+             {261, 10, 11, 1,  20, 21, 0,  0,   0, 12, 13, 1, 22, 23, 0, 0,  2,  10, 11, 2, 12,
+              13,  2,  10, 11, 2,  12, 13, 264, 2, 20, 21, 2, 22, 23, 2, 20, 21, 2,  22, 23},
+             {2, 20, 21, 2, 22, 23, 2, 20, 21, 2, 22, 23, 262},
+             {28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40}},
+            {"the value 11 12 of the first pair is the key of the second: only a bigram before a separator is a key",
+             {261, 5, 6, 1, 11, 12, 0,  11,  12, 1,   258, 3, 0,   2, 11, 12, 2, 11,
+              12,  2, 5, 6, 2,  11, 12, 264, 2,  258, 3,   2, 258, 3, 2,  11, 12},
+             {2, 258, 3, 11, 12, 2},
+             {25, 26, 27, 32, 33, 34}}};
+  }
+
+  std::int64_t queries_;
+  bool distinct_;
+  TaskInfo info_;
+  SampleStreams streams_;
+};
+
+}  // namespace
+
+const TaskEntry& mqmtar_entry() {
+  static const TaskEntry entry = [] {
+    TaskEntry made;
+    made.name = "mqmtar";
+    made.comparability = "distributional: MQMTAR of ASEntmax (arXiv 2506.16640)";
+    made.summary =
+        "two-token keys with two-token values in a dense context; four queries at the end, answered in order";
+    made.parameters = {
+        {"queries", "4", "queries per sample", {}, 1, 1000},
+        {"queries-with", "replacement", "whether a pair may be asked twice", {"replacement", "distinct"}}};
+    made.make = [](const TaskEntry& self, const TaskParameters& resolved,
+                   const TaskResources&) -> std::unique_ptr<Task> {
+      return std::make_unique<MqmtarTask>(self, resolved);
+    };
+    return made;
+  }();
+  return entry;
+}
+
+}  // namespace lenbench

@@ -1,0 +1,170 @@
+// Laws of the streaming forward: every shortcut and thread count gives the same result; entropies of random rows.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "heads.h"
+
+namespace lenbench::kernels {
+namespace {
+
+template <typename T>
+void expect_same_bits(const std::vector<T>& a, const std::vector<T>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  EXPECT_EQ(std::memcmp(a.data(), b.data(), a.size() * sizeof(T)), 0);
+}
+
+void expect_same_results(const TestProblem<float>& a, const TestProblem<float>& b) {
+  expect_same_bits(a.out, b.out);
+  expect_same_bits(a.entropy, b.entropy);
+  expect_same_bits(a.support, b.support);
+  expect_same_bits(a.sink, b.sink);
+  expect_same_bits(a.top, b.top);
+}
+
+class StreamingLaws : public testing::TestWithParam<double> {};
+INSTANTIATE_TEST_SUITE_P(All, StreamingLaws, testing::Values(1.0, 1.3, 1.5, 2.0));
+
+TEST_P(StreamingLaws, ThreadsChangeNoBit) {
+  TestProblem<float> one(500, 16, GetParam(), 2, 2, 4, 2, 2);
+  one.slopes = {1, 0, 0.1f, 0};
+  TestProblem<float> two = one, five = one;
+  two.threads = 2, five.threads = 5;
+  one.stream(), two.stream(), five.stream();
+  expect_same_results(one, two);
+  expect_same_results(one, five);
+}
+
+TEST_P(StreamingLaws, WindowsChangeNoBit) {
+  for (const float slope : {1.0f, 0.25f, 0.06f}) {
+    TestProblem<float> all(1500, 16, GetParam(), 3, 2);
+    all.slopes = {slope};
+    TestProblem<float> windowed = all;
+    StreamingOptions options;
+    options.windows = false;
+    const StreamingCounters full = all.stream(options), fewer = windowed.stream();
+    expect_same_results(all, windowed);
+    EXPECT_LE(fewer.scored_pairs, full.scored_pairs);
+    if (slope == 1) {
+      EXPECT_LT(fewer.scored_pairs, full.scored_pairs / 4);
+    }
+  }
+}
+
+TEST_P(StreamingLaws, VisitOrderChangesNoBit) {
+  TestProblem<float> ordered(900, 16, GetParam(), 4, 2, 2);
+  ordered.slopes = {0, 0.02f};
+  TestProblem<float> shuffled = ordered;
+  ordered.stream();
+  for (const std::uint32_t seed : {1u, 12345u, 987654321u}) {
+    StreamingOptions options;
+    options.visit_seed = seed;
+    shuffled.stream(options);
+    expect_same_results(ordered, shuffled);
+  }
+}
+
+TEST_P(StreamingLaws, RowsDependOnTheirPrefixAlone) {
+  TestProblem<float> whole(1100, 16, GetParam(), 5, 2);
+  whole.stream();
+  for (const std::int64_t length : {1, 77, 512, 1001}) {
+    TestProblem<float> prefix = whole;
+    prefix.rows = prefix.keys = length;
+    prefix.stream();
+    for (std::int64_t r = 0; r < length; ++r) {
+      EXPECT_EQ(std::memcmp(prefix.out_row(0, 0, r), whole.out_row(0, 0, r), 16 * sizeof(float)), 0) << r;
+      EXPECT_EQ(prefix.entropy[static_cast<std::size_t>(r)], whole.entropy[static_cast<std::size_t>(r)]);
+      EXPECT_EQ(prefix.support[static_cast<std::size_t>(r)], whole.support[static_cast<std::size_t>(r)]);
+    }
+  }
+}
+
+TEST_P(StreamingLaws, DuplicateKeysMatchThePlainPath) {
+  TestProblem<float> plain(800, 16, GetParam(), 6, 3, 2, 1);
+  plain.slopes = {0, 0.5f};
+  std::mt19937_64 bits(8);
+  for (std::int64_t j = 0; j < 800; ++j) {
+    const auto from = static_cast<std::ptrdiff_t>(bits() % 37 * 16), to = static_cast<std::ptrdiff_t>(j * 16);
+    if (j < 40) continue;
+    std::copy_n(plain.k.begin() + from, 16, plain.k.begin() + to);
+    std::copy_n(plain.v.begin() + from, 16, plain.v.begin() + to);
+  }
+  TestProblem<float> distinct = plain;
+  StreamingOptions options;
+  options.duplicates = false;
+  const StreamingCounters full = plain.stream(options), fewer = distinct.stream();
+  EXPECT_EQ(full.duplicate_heads, 0);
+  EXPECT_EQ(fewer.duplicate_heads, 1);  // the head with a slope tells positions apart
+  EXPECT_EQ(fewer.distinct_keys, 40);
+  EXPECT_LT(fewer.scored_pairs, full.scored_pairs);
+  for (std::size_t i = 0; i < plain.out.size(); ++i) ASSERT_NEAR(plain.out[i], distinct.out[i], 3e-5);
+  for (std::size_t i = 0; i < plain.entropy.size(); ++i) {
+    ASSERT_NEAR(plain.entropy[i], distinct.entropy[i], 5e-5);
+    ASSERT_NEAR(plain.sink[i], distinct.sink[i], 1e-5);
+    ASSERT_NEAR(plain.top[i], distinct.top[i], 1e-5);
+    ASSERT_EQ(plain.support[i], distinct.support[i]);
+  }
+}
+
+TEST_P(StreamingLaws, KeysOutOfReachChangeNoBit) {
+  if (GetParam() == 1) return;  // softmax gives weight to every key
+  TestProblem<float> test(1, 4, GetParam(), 9, 2);
+  const std::vector<double> keys = normals(200 * 4, 31);
+  test.k.assign(keys.begin(), keys.end());
+  test.v.assign(keys.rbegin(), keys.rend());
+  test.keys = 200;
+  test.visible = {200};
+  TestProblem<float> more = test;
+  // Keys that point away from the query score below every threshold.
+  for (int j = 0; j < 100; ++j)
+    for (std::size_t c = 0; c < 4; ++c) {
+      more.k.push_back(-40 * test.q[c] - 0.1f * static_cast<float>(j) * test.q[c]);
+      more.v.push_back(1e6f);
+    }
+  more.keys = 300;
+  more.visible = {300};
+  test.stream();
+  more.stream();
+  expect_same_results(test, more);
+}
+
+// Means of paper.md section 5: iid N(0, 1) scores, entropy divided by ln n.
+TEST(StreamingEntropy, MatchesThePaperOnRandomScores) {
+  struct Case {
+    double alpha;
+    std::int64_t keys;
+    double expected;
+  };
+  for (const Case& one : {Case{1, 64, .885}, Case{1, 1024, .928}, Case{1.5, 64, .370}, Case{1.5, 1024, .294}}) {
+    constexpr std::int64_t kRows = 1000;
+    double sum = 0, square = 0;
+    for (std::int64_t r = 0; r < kRows; ++r) {
+      TestProblem<float> test(1, 1, one.alpha);
+      const std::vector<double> scores =
+          normals(static_cast<std::size_t>(one.keys), 1000 + static_cast<std::uint64_t>(r));
+      test.q = {1};
+      test.k.assign(scores.begin(), scores.end());
+      test.v = test.k;
+      test.keys = one.keys;
+      test.visible = {one.keys};
+      test.stream();
+      const double normalized = test.entropy[0] / std::log(static_cast<double>(one.keys));
+      sum += normalized;
+      square += normalized * normalized;
+    }
+    const double mean = sum / kRows, error = std::sqrt((square / kRows - mean * mean) / kRows);
+    // The published figure is itself a mean over many rows, rounded to three digits.
+    EXPECT_NEAR(mean, one.expected, 3 * error * std::sqrt(2.0) + 5e-4) << one.alpha << " " << one.keys;
+  }
+}
+
+TEST(StreamingCounters, PushesStayNearTheSupport) {
+  TestProblem<float> test(4096, 16, 1.5, 3, 4);
+  const StreamingCounters counters = test.stream();
+  EXPECT_LT(counters.pushed_scores, 4096 * 400);
+  EXPECT_LT(counters.scored_pairs, 4096 * 4097 / 2 * 5 / 4);
+}
+
+}  // namespace
+}  // namespace lenbench::kernels

@@ -1,0 +1,191 @@
+// The streaming forward against the double-precision reference.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "heads.h"
+
+namespace lenbench::kernels {
+namespace {
+
+std::vector<double> scores(const ReferenceHead& head, std::int64_t row) {
+  std::vector<double> made;
+  const std::int64_t visible = head.visible[static_cast<std::size_t>(row)];
+  for (std::int64_t j = 0; j < visible; ++j) {
+    double dot = -head.slope * static_cast<double>(visible - 1 - j);
+    for (std::int64_t c = 0; c < head.head_size; ++c)
+      dot += head.q[static_cast<std::size_t>(row * head.head_size + c)] *
+             head.k[static_cast<std::size_t>(j * head.head_size + c)];
+    made.push_back(dot);
+  }
+  return made;
+}
+
+// Tolerances of kernels.md section 5: output 1e-5 max|v|, entropy 1e-5; support exact up to keys whose score is within
+// rounding of the threshold (`ambiguous` of them).
+void expect_matches_reference(TestProblem<float>& test, const StreamingOptions& options = {}, double tolerance = 1e-5) {
+  test.stream(options);
+  for (std::int64_t b = 0; b < test.batches; ++b) {
+    for (std::int64_t h = 0; h < test.heads; ++h) {
+      const ReferenceHead head = test.reference(b, h);
+      const ReferenceForward expected = reference_forward(head);
+      const double scale = std::max(1.0, largest_magnitude(head.v));
+      for (std::int64_t r = 0; r < test.rows; ++r) {
+        const std::size_t at = test.row_index(b, h, r);
+        const ReferenceRow& row = expected.rows[static_cast<std::size_t>(r)];
+        for (std::int64_t c = 0; c < test.head_size; ++c)
+          ASSERT_NEAR(test.out_row(b, h, r)[c], expected.out[static_cast<std::size_t>(r * test.head_size + c)],
+                      tolerance * scale)
+              << "head " << h << " row " << r << " channel " << c;
+        ASSERT_NEAR(test.entropy[at], row.entropy, tolerance * std::max(1.0, row.entropy)) << "row " << r;
+        ASSERT_NEAR(test.sink[at], row.sink, tolerance) << "row " << r;
+        ASSERT_NEAR(test.top[at], row.top, tolerance) << "row " << r;
+        std::int64_t ambiguous = 0;
+        if (head.alpha > 1)
+          for (const double s : scores(head, r)) ambiguous += std::abs((head.alpha - 1) * s - row.threshold) < 2e-6;
+        ASSERT_NEAR(static_cast<double>(test.support[at]), static_cast<double>(row.support),
+                    static_cast<double>(ambiguous))
+            << "row " << r;
+      }
+    }
+  }
+}
+
+class StreamingAlpha : public testing::TestWithParam<double> {};
+INSTANTIATE_TEST_SUITE_P(All, StreamingAlpha, testing::Values(1.0, 1.02, 1.3, 1.5, 1.9, 2.0));
+
+TEST_P(StreamingAlpha, EveryHeadSize) {
+  for (const std::int64_t size : {1, 3, 8, 16, 20, 32, 64, 128}) {
+    TestProblem<float> test(150, size, GetParam(), 7 + static_cast<std::uint64_t>(size), 2);
+    expect_matches_reference(test);
+  }
+}
+
+TEST_P(StreamingAlpha, LongRowsPeakedAndFlat) {
+  for (const double scale : {0.02, 1.0, 4.0}) {
+    TestProblem<float> test(700, 16, GetParam(), 3, scale);
+    expect_matches_reference(test);
+  }
+}
+
+TEST_P(StreamingAlpha, GroupedHeadsBatchesAndSlopes) {
+  TestProblem<float> test(90, 16, GetParam(), 4, 1.5, 4, 2, 2);
+  test.slopes = {1, 0.5f, 0, 0.03f};
+  expect_matches_reference(test);
+}
+
+TEST_P(StreamingAlpha, AnyVisibleCounts) {
+  TestProblem<float> test(300, 20, GetParam(), 5, 2, 2, 1);
+  test.slopes = {0.2f, 0};
+  std::mt19937_64 bits(9);
+  for (std::int64_t& visible : test.visible) visible = static_cast<std::int64_t>(bits() % 301);
+  test.visible[3] = 0;
+  expect_matches_reference(test);
+  for (std::int64_t c = 0; c < 20; ++c) EXPECT_EQ(test.out_row(0, 0, 3)[c], 0);
+  EXPECT_EQ(test.support[test.row_index(0, 1, 3)], 0);
+  std::fill(test.visible.begin(), test.visible.end(), 0);
+  expect_matches_reference(test);
+}
+
+TEST_P(StreamingAlpha, FewRowsOfManyKeys) {
+  TestProblem<float> test(2000, 16, GetParam(), 6, 3);
+  TestProblem<float> last = test;
+  last.rows = 3;
+  last.q.assign(test.q.end() - 3 * 16, test.q.end());
+  last.visible = {1998, 1999, 2000};
+  test.stream();
+  last.stream();
+  for (int r = 0; r < 3; ++r)
+    for (int c = 0; c < 16; ++c) EXPECT_EQ(last.out_row(0, 0, r)[c], test.out_row(0, 0, 1997 + r)[c]);
+}
+
+// Scores are q * k with one channel: any row of scores can be written down.
+TestProblem<float> scores_problem(const std::vector<float>& scores, double alpha) {
+  TestProblem<float> test(1, 1, alpha);
+  test.keys = static_cast<std::int64_t>(scores.size());
+  test.q = {1};
+  test.k = scores;
+  const std::vector<double> values = normals(scores.size(), 77);
+  test.v.assign(values.begin(), values.end());
+  test.visible = {test.keys};
+  return test;
+}
+
+TEST_P(StreamingAlpha, HardRows) {
+  std::vector<std::vector<float>> rows = {{2}, {1, 1, 1, -9, -9, -9}, {0, -2}, {0, 0, 0, 0, -1, -2, -3}};
+  std::vector<float> ladder, spike(3000, 0.0f), two_levels(900, 0.5f), narrow(2000);
+  for (int j = 0; j < 60; ++j) ladder.push_back(-std::pow(1.3f, static_cast<float>(j)) * 1e-3f);
+  spike[1700] = 5;
+  for (std::size_t j = 0; j < 450; ++j) two_levels[2 * j] = 0.501f;
+  for (std::size_t j = 0; j < narrow.size(); ++j) narrow[j] = 0.01f * std::sin(static_cast<float>(j));
+  rows.insert(rows.end(), {ladder, spike, two_levels, narrow});
+  for (const std::vector<float>& row : rows) {
+    TestProblem<float> test = scores_problem(row, GetParam());
+    expect_matches_reference(test);
+  }
+}
+
+TEST_P(StreamingAlpha, OffsetsOfTenThousand) {
+  for (const float offset : {-1e4f, 1e4f}) {
+    std::vector<float> row;
+    for (const double s : normals(1500, 12)) row.push_back(static_cast<float>(s) + offset);
+    TestProblem<float> test = scores_problem(row, GetParam());
+    expect_matches_reference(test);
+    EXPECT_TRUE(std::isfinite(test.out[0]));
+  }
+}
+
+TEST_P(StreamingAlpha, AllEqualUpTo65536) {
+  for (const std::int64_t n : {1, 64, 4096, 65536}) {
+    for (const bool duplicates : {false, true}) {
+      TestProblem<float> test = scores_problem(std::vector<float>(static_cast<std::size_t>(n), 0.3f), GetParam());
+      test.v.assign(test.k.size(), 2.5f);
+      StreamingOptions options;
+      options.duplicates = duplicates;
+      test.stream(options);
+      EXPECT_NEAR(test.entropy[0], std::log(static_cast<double>(n)),
+                  1e-5 * std::max(1.0, std::log(static_cast<double>(n))));
+      EXPECT_EQ(test.support[0], n);
+      EXPECT_NEAR(test.out[0], 2.5, 2.5e-5);
+      EXPECT_NEAR(test.sink[0] * static_cast<double>(n), 1, 1e-5);
+    }
+  }
+}
+
+TEST_P(StreamingAlpha, NonFiniteInputsAreNotSilent) {
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    for (int which = 0; which < 3; ++which) {
+      TestProblem<float> test(100, 16, GetParam());
+      std::vector<float>& tensor = which == 0 ? test.q : which == 1 ? test.k : test.v;
+      tensor[40 * 16 + 5] = bad;
+      test.stream();
+      for (std::int64_t r = 0; r < 100; ++r) {
+        const bool hit = which == 0 ? r == 40 : r >= 40;
+        EXPECT_EQ(std::isnan(test.out_row(0, 0, r)[0]), hit) << r;
+        EXPECT_EQ(std::isnan(test.entropy[static_cast<std::size_t>(r)]), hit) << r;
+      }
+    }
+  }
+}
+
+TEST(Streaming, RefusesWhatTheContractForbids) {
+  TestProblem<float> test(10, 16, 1.5);
+  const auto refuses = [](TestProblem<float> changed) { EXPECT_THROW(changed.stream(), std::invalid_argument); };
+  TestProblem<float> changed = test;
+  changed.alphas = {2.5f};
+  refuses(changed);
+  changed = test;
+  changed.visible[4] = 11;
+  refuses(changed);
+  changed = test;
+  changed.slopes = {-1};
+  refuses(changed);
+  changed = test;
+  changed.threads = 0;
+  refuses(changed);
+}
+
+}  // namespace
+}  // namespace lenbench::kernels

@@ -1,0 +1,229 @@
+// The Predictor over a model: judged rows, padding, ties, non-finite values, probes, refusals, memory.
+#include "model/predictor.h"
+
+#include <ATen/core/grad_mode.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+
+#include "base/error.h"
+#include "random_models.h"
+
+namespace lenbench {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+std::string fixture(const std::string& model) { return std::string(LENBENCH_TEST_DATA) + "/model/reference/" + model; }
+
+Sample sample_of(std::int64_t length, std::int64_t vocab, std::uint64_t seed, const std::vector<std::int64_t>& rows) {
+  Sample sample;
+  sample.tokens = random_tokens(length, vocab, seed);
+  for (const std::int64_t row : rows) {
+    sample.scored.push_back({row, static_cast<std::int32_t>((row * 7) % vocab), 0, false});
+  }
+  return sample;
+}
+
+std::unique_ptr<Predictor> predictor_of(const DecoderConfig& config, std::uint64_t seed) {
+  return make_predictor(random_decoder(config, seed, at::kDouble), {}, AttentionPath::kAuto);
+}
+
+std::string error_of(Predictor& predictor, const Sample& sample) {
+  try {
+    predictor.predict(std::span(&sample, 1), {}, nullptr);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Predictor, ArgmaxAndNllAreThoseOfThePlainDecoder) {
+  const DecoderConfig config = random_config(0);
+  const Decoder decoder = random_decoder(config, 3, at::kDouble);
+  const Sample sample = sample_of(40, config.vocab_size, 1, {0, 5, 17, 39});
+  const PlainResult plain = plain_forward(config, plain_weights(decoder), sample.tokens);
+  const auto predictions = predictor_of(config, 3)->predict(std::span(&sample, 1), {}, nullptr);
+  ASSERT_EQ(predictions.size(), 1u);
+  EXPECT_EQ(predictions[0].first_nonfinite, -1);
+  for (std::size_t i = 0; i < sample.scored.size(); ++i) {
+    const std::vector<double>& logits = plain.logits[static_cast<std::size_t>(sample.scored[i].position)];
+    const auto best = std::max_element(logits.begin(), logits.end()) - logits.begin();
+    double sum = 0;
+    for (const double logit : logits) sum += std::exp(logit);
+    EXPECT_EQ(predictions[0].argmax[i], best);
+    EXPECT_NEAR(predictions[0].nll[i], std::log(sum) - logits[static_cast<std::size_t>(sample.scored[i].target)], 1e-8);
+  }
+}
+
+TEST(Predictor, PaddingChangesNothing) {
+  for (const int index : {0, 1, 2, 3}) {
+    const DecoderConfig config = random_config(index);
+    const auto predictor = predictor_of(config, 3);
+    const std::vector<Sample> samples = {sample_of(3, config.vocab_size, 1, {1, 2}),
+                                         sample_of(64, config.vocab_size, 2, {10, 40, 63}),
+                                         sample_of(20, config.vocab_size, 3, {})};
+    const auto together = predictor->predict(samples, {}, nullptr);
+    for (std::size_t s = 0; s < samples.size(); ++s) {
+      const auto alone = predictor->predict(std::span(&samples[s], 1), {}, nullptr);
+      EXPECT_EQ(together[s].argmax, alone[0].argmax);
+      ASSERT_EQ(together[s].nll.size(), samples[s].scored.size());
+      for (std::size_t i = 0; i < alone[0].nll.size(); ++i) EXPECT_NEAR(together[s].nll[i], alone[0].nll[i], 1e-9);
+    }
+  }
+}
+
+TEST(Predictor, LowestIdWinsTies) {
+  const DecoderConfig config = random_config(0);
+  const Decoder decoder = random_decoder(config, 3, at::kFloat);
+  at::Tensor(decoder.parameter("model.norm.weight")).fill_(-1);
+  const auto predictor = make_predictor(decoder, {}, AttentionPath::kAuto);
+  const Sample sample = sample_of(9, config.vocab_size, 1, {4, 8});
+  const auto prediction = predictor->predict(std::span(&sample, 1), {}, nullptr)[0];
+  EXPECT_EQ(prediction.argmax, (std::vector<std::int32_t>{0, 0}));
+  for (const double nll : prediction.nll) EXPECT_NEAR(nll, std::log(static_cast<double>(config.vocab_size)), 1e-12);
+}
+
+TEST(Predictor, NonFiniteLogitsAreFoundAndNeverRight) {
+  const DecoderConfig config = random_config(0);
+  const Decoder decoder = random_decoder(config, 3, at::kFloat);
+  Sample sample = sample_of(30, config.vocab_size, 1, {12, 25, 29});
+  sample.tokens.assign(30, 1);
+  sample.tokens[20] = 0;
+  for (ScoredToken& scored : sample.scored) scored.target = 0;
+  at::Tensor(decoder.parameter("model.embed_tokens.weight")).select(0, 0).fill_(std::nan(""));
+  const auto predictor = make_predictor(decoder, {}, AttentionPath::kAuto);
+  const auto prediction = predictor->predict(std::span(&sample, 1), {}, nullptr)[0];
+  EXPECT_GE(prediction.first_nonfinite, 12);
+  EXPECT_LE(prediction.first_nonfinite, 25);
+  EXPECT_EQ(prediction.argmax[1], -1);
+  EXPECT_EQ(prediction.argmax[2], -1);
+  EXPECT_TRUE(std::isnan(prediction.nll[2]));
+}
+
+TEST(Predictor, ProbesAddUpOverCalls) {
+  const auto predictor = open_predictor(fixture("asentmax-nape"), {});
+  const Sample first = sample_of(40, 40, 1, {10, 39}), second = sample_of(25, 40, 2, {24});
+  Probe together, apart;
+  const std::vector<Sample> both = {first, second};
+  predictor->predict(both, {ProbeRows::kAnswer}, &together);
+  predictor->predict(std::span(&first, 1), {ProbeRows::kAnswer}, &apart);
+  predictor->predict(std::span(&second, 1), {ProbeRows::kAnswer}, &apart);
+  ASSERT_EQ(together.heads.size(), 18u);
+  EXPECT_EQ(together.rows, ProbeRows::kAnswer);
+  EXPECT_EQ(together.head_has_position, (std::vector<bool>{true, true, true, false, false, false}));
+  for (std::size_t i = 0; i < 18; ++i) {
+    EXPECT_EQ(together.heads[i].rows, 3);
+    EXPECT_NEAR(together.heads[i].entropy, apart.heads[i].entropy, 1e-5);
+    EXPECT_NEAR(together.heads[i].support, apart.heads[i].support, 1e-9);
+  }
+  Probe all;
+  predictor->predict(both, {ProbeRows::kAll}, &all);
+  EXPECT_EQ(all.heads[17].rows, 65);
+}
+
+TEST(Predictor, DescribesTheModel) {
+  const auto predictor = open_predictor(fixture("ssmax-nape"), {});
+  const PredictorInfo& info = predictor->info();
+  EXPECT_EQ(info.name, "ssmax-nape");
+  EXPECT_EQ(info.transform, "ssmax");
+  EXPECT_EQ(info.positions, "nape");
+  EXPECT_EQ(info.dtype, "float32");
+  EXPECT_EQ(info.device, "cpu");
+  EXPECT_EQ(info.vocab_size, 40);
+  EXPECT_EQ(info.max_positions, 0);
+  EXPECT_EQ(info.checkpoint_sha256.size(), 64u);
+  EXPECT_NE(info.checkpoint_sha256, open_predictor(fixture("softmax-nape"), {})->info().checkpoint_sha256);
+}
+
+TEST(Predictor, RefusesWhatTheModelCannotRead) {
+  const DecoderConfig config = random_config(0);
+  const auto predictor = predictor_of(config, 3);
+  const auto vocab = static_cast<std::int32_t>(config.vocab_size);
+  Sample sample = sample_of(9, vocab, 1, {8});
+  sample.tokens[4] = vocab;
+  EXPECT_THAT(error_of(*predictor, sample), AllOf(HasSubstr("at position 4"), HasSubstr("vocabulary")));
+  sample.tokens[4] = -1;
+  EXPECT_THAT(error_of(*predictor, sample), HasSubstr("token -1"));
+  sample.tokens[4] = 0;
+  sample.scored[0].target = vocab;
+  EXPECT_THAT(error_of(*predictor, sample), HasSubstr("target"));
+  sample.scored[0] = {9, 0, 0, false};
+  EXPECT_THAT(error_of(*predictor, sample), HasSubstr("judged position 9"));
+  EXPECT_THAT(error_of(*predictor, Sample{}), HasSubstr("no tokens"));
+  EXPECT_TRUE(predictor->predict({}, {}, nullptr).empty());
+}
+
+TEST(OpenPredictor, AdaptiveTemperatureChangesASoftmaxModelOnly) {
+  OpenOptions options;
+  options.transform = "adaptive-temperature";
+  const Sample sample = sample_of(60, 40, 1, {59});
+  const auto changed = open_predictor(fixture("softmax-nape"), options);
+  EXPECT_EQ(changed->info().transform, "adaptive-temperature");
+  const double nll = changed->predict(std::span(&sample, 1), {}, nullptr)[0].nll[0];
+  const double plain =
+      open_predictor(fixture("softmax-nape"), {})->predict(std::span(&sample, 1), {}, nullptr)[0].nll[0];
+  EXPECT_GT(std::abs(nll - plain), 1e-6);
+  EXPECT_THROW(open_predictor(fixture("asentmax-nape"), options), Error);
+}
+
+TEST(OpenPredictor, RefusesUnknownOptions) {
+  const auto message = [](OpenOptions options) -> std::string {
+    try {
+      open_predictor(fixture("softmax-nape"), options);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  OpenOptions options;
+  options.transform = "adaptive-temprature";
+  EXPECT_THAT(message(options), HasSubstr("did you mean 'adaptive-temperature'"));
+  options = {};
+  options.dtype = "float16";
+  EXPECT_THAT(message(options), HasSubstr("float16"));
+  options = {};
+  options.device = "cuda";
+  EXPECT_THAT(message(options), HasSubstr("cuda"));
+  options = {};
+  options.attention_path = "fast";
+  EXPECT_THAT(message(options), HasSubstr("fast"));
+}
+
+TEST(Predictor, AllocationFailureIsAReasonAndTheNextCallWorks) {
+  DecoderConfig config = random_config(1);
+  config.hidden_size = 256;
+  const auto predictor = make_predictor(random_decoder(config, 3, at::kFloat), {}, AttentionPath::kReference);
+  const Sample small = sample_of(64, config.vocab_size, 1, {63});
+  const Sample large = sample_of(1 << 18, config.vocab_size, 1, {63});
+  predictor->predict(std::span(&small, 1), {}, nullptr);
+
+  std::int64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  rlimit before{}, limited{};
+  getrlimit(RLIMIT_AS, &before);
+  limited = before;
+  limited.rlim_cur = static_cast<rlim_t>(pages * sysconf(_SC_PAGESIZE) + (std::int64_t{100} << 20));
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &limited), 0);
+  std::string message;
+  ExitCode code = ExitCode::kOk;
+  try {
+    predictor->predict(std::span(&large, 1), {}, nullptr);
+  } catch (const Error& error) {
+    message = error.what();
+    code = error.code();
+  }
+  setrlimit(RLIMIT_AS, &before);
+  EXPECT_THAT(message, AllOf(HasSubstr("out of memory"), HasSubstr("1 x 262144 tokens")));
+  EXPECT_EQ(code, ExitCode::kNotMeasured);
+  EXPECT_EQ(predictor->predict(std::span(&small, 1), {}, nullptr)[0].first_nonfinite, -1);
+}
+
+}  // namespace
+}  // namespace lenbench

@@ -1,0 +1,50 @@
+// Tests of stats/tests.h. Expected p-values are sums of binomial coefficients over powers of two.
+#include "stats/tests.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <vector>
+
+namespace lenbench {
+namespace {
+
+TEST(McNemar, AgreesWithBinomialSums) {
+  // (C(12,0) + C(12,1) + C(12,2)) / 2^12 = 79/4096.
+  EXPECT_NEAR(mcnemar_exact(10, 2), 2 * 79.0 / 4096, 1e-14);
+  EXPECT_NEAR(mcnemar_exact(2, 10), 2 * 79.0 / 4096, 1e-14);
+  EXPECT_NEAR(mcnemar_exact_worse(10, 2), 79.0 / 4096, 1e-14);
+  EXPECT_NEAR(mcnemar_exact_worse(2, 10), 1 - 13.0 / 4096, 1e-14);
+  EXPECT_NEAR(mcnemar_exact(5, 0), 2.0 / 32, 1e-15);
+  EXPECT_NEAR(mcnemar_exact_worse(1000, 0) / std::pow(2.0, -1000), 1, 1e-9);
+}
+
+TEST(McNemar, IsOneWithoutEvidence) {
+  EXPECT_EQ(mcnemar_exact(0, 0), 1);
+  EXPECT_EQ(mcnemar_exact_worse(0, 0), 1);
+  EXPECT_EQ(mcnemar_exact(4, 4), 1);
+  EXPECT_EQ(mcnemar_exact_worse(0, 3), 1);
+  EXPECT_THROW(mcnemar_exact(-1, 3), std::invalid_argument);
+  EXPECT_THROW(mcnemar_exact_worse(1, -3), std::invalid_argument);
+}
+
+TEST(Holm, MultipliesStepDown) {
+  // Sorted 0.005, 0.01, 0.03, 0.04 times 4, 3, 2, 1, made monotone: 0.02, 0.03, 0.06, 0.06.
+  const std::vector<double> adjusted = holm_adjust(std::vector<double>{0.01, 0.04, 0.03, 0.005});
+  const std::vector<double> expected = {0.03, 0.06, 0.06, 0.02};
+  ASSERT_EQ(adjusted.size(), expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(adjusted[i], expected[i], 1e-15) << i;
+}
+
+TEST(Holm, StaysWithinOneAndRefusesTheRest) {
+  EXPECT_TRUE(holm_adjust(std::vector<double>{}).empty());
+  EXPECT_EQ(holm_adjust(std::vector<double>{0.6, 0.9}), (std::vector<double>{1, 1}));
+  EXPECT_EQ(holm_adjust(std::vector<double>{0.2}), (std::vector<double>{0.2}));
+  EXPECT_THROW(holm_adjust(std::vector<double>{1.1}), std::invalid_argument);
+  EXPECT_THROW(holm_adjust(std::vector<double>{std::numeric_limits<double>::quiet_NaN()}), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace lenbench

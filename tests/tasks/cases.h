@@ -1,0 +1,91 @@
+// The tasks and variants that every law is tested on, and small helpers on samples.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "tasks/catalog.h"
+
+namespace lenbench::testing_tasks {
+
+// A specification and whether it is random (false: enumerates documents).
+struct TaskCase {
+  std::string spec;
+  bool random = true;
+};
+inline void PrintTo(const TaskCase& task_case, std::ostream* out) { *out << task_case.spec; }
+
+inline const std::vector<TaskCase>& task_cases() {
+  static const std::vector<TaskCase> cases = {
+      {"recall"},
+      {"recall:repeat=true"},
+      {"recall:density=2,filler=1,keys=4096,queries=32,values=3"},
+      {"recall-dense"},
+      {"recall-dense:density=3,pairs=5,symbols=4"},
+      {"mqmtar"},
+      {"mqmtar:queries=7,queries-with=distinct"},
+      {"niah-ids"},
+      {"niah-ids:depth=50,haystack=essay"},
+      {"niah-ids:haystack=essay,kind=multi-key"},
+      {"niah-ids:depth=100,haystack=needles,kind=multi-key"},
+      {"niah-ids:haystack=essay,kind=multi-value"},
+      {"niah-ids:haystack=needles,keys=6,kind=multi-query"},
+      {"text", false},
+      {"text:bos=document", false},
+      {"text:bos=none,convention=sliding", false},
+      {"text:convention=second-half", false},
+      {"text:bos=none,convention=last-token,stride=5", false},
+  };
+  return cases;
+}
+
+// Letters without a pattern, so that a window stands at one place only.
+inline std::string letters(std::size_t count, std::uint64_t stream) {
+  Rng rng(7, stream);
+  std::string text;
+  while (text.size() < count) text.push_back(static_cast<char>('a' + rng.below(26)));
+  return text;
+}
+
+inline TaskResources documents() {
+  return {{{"long", letters(140001, 1)}, {"short", letters(1000, 2)}, {"tiny", "ab\xc3\xa9."}}};
+}
+
+inline std::unique_ptr<Task> make(const std::string& spec) { return make_task(parse_task_spec(spec), documents()); }
+
+// The sample at `index`, modulo the number there is.
+inline Sample draw(const Task& task, std::int64_t length, std::uint64_t index, std::uint64_t seed = 0,
+                   Split split = Split::kTest) {
+  const std::uint64_t available = task.available(length);
+  return task.draw({length, available == 0 ? index : index % available, seed, split});
+}
+
+inline std::vector<std::int64_t> positions_of(const Sample& sample) {
+  std::vector<std::int64_t> positions;
+  for (const ScoredToken& scored : sample.scored) positions.push_back(scored.position);
+  return positions;
+}
+
+inline std::vector<std::int32_t> targets_of(const Sample& sample) {
+  std::vector<std::int32_t> targets;
+  for (const ScoredToken& scored : sample.scored) targets.push_back(scored.target);
+  return targets;
+}
+
+// Pearson's statistic against equal expected counts.
+inline double chi_square(const std::vector<std::int64_t>& counts) {
+  double total = 0;
+  for (const std::int64_t count : counts) total += static_cast<double>(count);
+  const double expected = total / static_cast<double>(counts.size());
+  double statistic = 0;
+  for (const std::int64_t count : counts) {
+    const double difference = static_cast<double>(count) - expected;
+    statistic += difference * difference / expected;
+  }
+  return statistic;
+}
+
+}  // namespace lenbench::testing_tasks

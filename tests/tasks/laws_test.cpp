@@ -1,0 +1,210 @@
+// Laws that every task of the catalogue obeys.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <thread>
+
+#include "base/error.h"
+#include "cases.h"
+
+namespace lenbench {
+namespace {
+
+using namespace testing_tasks;
+
+constexpr std::uint64_t kSamples = 200;
+
+class TaskLaws : public testing::TestWithParam<TaskCase> {
+ protected:
+  std::unique_ptr<Task> task_ = make(GetParam().spec);
+  std::int64_t at_least(std::int64_t length) const { return std::max(length, task_->min_length()); }
+};
+
+// Documents are enumerated, not drawn, and no prefix decides the next byte of a text: these laws are not theirs.
+class RandomTaskLaws : public TaskLaws {};
+
+TEST_P(TaskLaws, SampleIsAPureFunctionOfItsAddress) {
+  const std::int64_t length = at_least(64);
+  std::vector<Sample> forward(32);
+  for (std::uint64_t i = 0; i < forward.size(); ++i) forward[i] = draw(*task_, length, i);
+  const std::unique_ptr<Task> other = make(GetParam().spec);
+  for (std::uint64_t i = forward.size(); i-- > 0;) {
+    draw(*other, length + 1, i + 5);
+    EXPECT_EQ(draw(*other, length, i), forward[i]);
+  }
+  std::vector<Sample> threaded(forward.size());
+  std::vector<std::thread> threads;
+  for (std::size_t t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      for (std::size_t i = t; i < threaded.size(); i += 8) threaded[i] = draw(*task_, length, i);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(threaded, forward);
+}
+
+TEST_P(TaskLaws, SampleIsWellFormed) {
+  const TaskInfo& info = task_->info();
+  const bool text = info.metric == TaskMetric::kPerplexity;
+  for (const std::int64_t length : {task_->min_length(), at_least(64), at_least(1000), std::int64_t{65536}}) {
+    std::size_t longest = 0;
+    for (std::uint64_t i = 0; i < (length > 1000 ? 2U : 50U); ++i) {
+      const Sample sample = draw(*task_, length, i);
+      const auto size = static_cast<std::int64_t>(sample.tokens.size());
+      longest = std::max(longest, sample.tokens.size());
+      for (const std::int32_t token : sample.tokens) ASSERT_TRUE(0 <= token && token < info.vocab_size);
+      const auto bos = std::count(sample.tokens.begin(), sample.tokens.end(), info.specials.bos);
+      if (text) {
+        EXPECT_LE(bos, info.parameters.at("bos") == "none" ? 0 : 1);
+        if (info.parameters.at("bos") == "window") {
+          EXPECT_EQ(bos, 1);
+        }
+      } else {
+        EXPECT_EQ(bos, 1);
+      }
+      if (bos == 1) {
+        EXPECT_EQ(sample.tokens[0], info.specials.bos);
+      }
+
+      ASSERT_FALSE(sample.scored.empty());
+      EXPECT_EQ(sample.prompt_tokens, sample.scored[0].position + 1);
+      std::vector<std::int32_t> answers;
+      std::int64_t before = -1;
+      for (const ScoredToken& scored : sample.scored) {
+        ASSERT_LT(before, scored.position);
+        before = scored.position;
+        ASSERT_LT(scored.position, size);
+        EXPECT_EQ(scored.fed_back, scored.position + 1 < size);
+        if (scored.fed_back) {
+          EXPECT_EQ(sample.tokens[static_cast<std::size_t>(scored.position + 1)], scored.target);
+        }
+        if (scored.answer >= 0) answers.push_back(scored.target);
+      }
+      EXPECT_EQ(before, size - 1) << "nothing is fed behind the last judged row";
+      std::vector<std::int32_t> held;
+      for (const std::int64_t source : sample.sources) {
+        ASSERT_LT(source, sample.prompt_tokens);
+        held.push_back(sample.tokens[static_cast<std::size_t>(source)]);
+      }
+      EXPECT_EQ(held, answers);
+    }
+    EXPECT_EQ(static_cast<std::int64_t>(longest), task_->total_tokens(length)) << length;
+  }
+}
+
+TEST_P(TaskLaws, SolverFindsEveryTarget) {
+  for (std::uint64_t i = 0; i < kSamples; ++i) {
+    const Sample sample = draw(*task_, at_least(64), i);
+    ASSERT_EQ(task_->solve(sample.tokens, positions_of(sample)), targets_of(sample)) << i;
+  }
+  const Sample sample = draw(*task_, 65536, 1);
+  const std::vector<std::int64_t> positions = positions_of(sample);
+  if (GetParam().random) {
+    EXPECT_EQ(task_->solve(sample.tokens, positions), targets_of(sample));
+  }
+}
+
+TEST_P(RandomTaskLaws, SolverReadsOnlyThePrefix) {
+  Rng rng(99, 0);
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    const Sample sample = draw(*task_, at_least(64), i);
+    for (const ScoredToken& scored : sample.scored) {
+      std::vector<std::int32_t> tokens = sample.tokens;
+      for (auto t = static_cast<std::size_t>(scored.position) + 1; t < tokens.size(); ++t) {
+        tokens[t] = static_cast<std::int32_t>(rng.below(static_cast<std::uint64_t>(task_->info().vocab_size)));
+      }
+      const std::vector<std::int64_t> row = {scored.position};
+      ASSERT_EQ(task_->solve(tokens, row).at(0), scored.target);
+      tokens.resize(static_cast<std::size_t>(scored.position) + 1);
+      ASSERT_EQ(task_->solve(tokens, row).at(0), scored.target);
+    }
+  }
+}
+
+TEST_P(TaskLaws, SpecificationAndAddressRoundTrip) {
+  EXPECT_EQ(format_spec(*task_), GetParam().spec);
+  const DrawKey key = {at_least(64), 1, 3, Split::kValidation};
+  const std::string address = format_address(*task_, key);
+  const SampleAddress parsed = parse_address(address);
+  const std::unique_ptr<Task> again = make_task(parsed.task, documents());
+  EXPECT_EQ(again->info().parameters, task_->info().parameters);
+  EXPECT_EQ(again->draw(parsed.key), task_->draw(key));
+  EXPECT_EQ(format_address(*again, parsed.key), address);
+}
+
+TEST_P(RandomTaskLaws, SeedsSplitsLengthsAndIndexesGiveDifferentSamples) {
+  const std::int64_t length = at_least(64);
+  std::set<std::vector<std::int32_t>> seen;
+  std::size_t drawn = 0;
+  for (const Split split : {Split::kTrain, Split::kValidation, Split::kTest}) {
+    for (std::uint64_t seed = 0; seed < 2; ++seed) {
+      for (std::uint64_t index = 0; index < 20; ++index) {
+        for (std::int64_t extra = 0; extra < 2; ++extra, ++drawn) {
+          seen.insert(draw(*task_, length + extra, index, seed, split).tokens);
+        }
+      }
+    }
+  }
+  EXPECT_EQ(seen.size(), drawn);
+}
+
+TEST_P(TaskLaws, BoundsAreRefusedWithTheBound) {
+  const std::int64_t shortest = task_->min_length();
+  EXPECT_NO_THROW(draw(*task_, shortest, 0));
+  for (const std::int64_t length : {shortest - 1, std::int64_t{0}, std::int64_t{-5}}) {
+    try {
+      task_->draw({length, 0, 0, Split::kTest});
+      FAIL() << length;
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(std::to_string(shortest)), std::string::npos) << error.what();
+    }
+  }
+  EXPECT_THROW(task_->draw({std::int64_t{1} << 40, 0, 0, Split::kTest}), Error);
+  EXPECT_THROW(task_->draw({at_least(64), ~std::uint64_t{0}, 0, Split::kTest}), Error);
+}
+
+std::string case_name(const testing::TestParamInfo<TaskCase>& info) {
+  std::string name = info.param.spec;
+  for (char& c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  }
+  return name;
+}
+std::vector<TaskCase> random_cases() {
+  std::vector<TaskCase> cases = task_cases();
+  std::erase_if(cases, [](const TaskCase& task_case) { return !task_case.random; });
+  return cases;
+}
+INSTANTIATE_TEST_SUITE_P(Catalogue, TaskLaws, testing::ValuesIn(task_cases()), case_name);
+INSTANTIATE_TEST_SUITE_P(Catalogue, RandomTaskLaws, testing::ValuesIn(random_cases()), case_name);
+
+TEST(Catalogue, EveryTaskIsAmongTheCases) {
+  std::set<std::string> covered;
+  for (const TaskCase& task_case : task_cases()) covered.insert(parse_task_spec(task_case.spec).name);
+  const std::vector<std::string> names = task_names();
+  EXPECT_EQ(covered, std::set<std::string>(names.begin(), names.end()));
+  EXPECT_EQ(task_summaries().size(), names.size());
+}
+
+TEST(Catalogue, SolveGivesTheWorkedExamples) {
+  for (const std::string& name : task_names()) {
+    const std::unique_ptr<Task> task = make(name);
+    ASSERT_EQ(task->info().examples.size(), 2U) << name;
+    for (const WorkedExample& example : task->info().examples) {
+      EXPECT_EQ(task->solve(example.tokens, example.positions), example.targets) << name << ": " << example.note;
+      EXPECT_FALSE(example.note.empty());
+    }
+  }
+}
+
+TEST(Catalogue, ChanceIsOneOverTheAnswerAlphabet) {
+  EXPECT_DOUBLE_EQ(make("recall")->chance(), 1.0 / 64);
+  EXPECT_DOUBLE_EQ(make("recall-dense:values=10")->chance(), 0.1);
+  EXPECT_DOUBLE_EQ(make("mqmtar")->chance(), 1.0 / 65536);
+  EXPECT_DOUBLE_EQ(make("niah-ids")->chance(), 1.0 / 262144);
+  EXPECT_DOUBLE_EQ(make("text")->chance(), 1.0 / 256);
+}
+
+}  // namespace
+}  // namespace lenbench

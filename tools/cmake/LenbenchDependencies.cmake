@@ -1,0 +1,47 @@
+# Finds what lenbench is built with; a missing library is named with the Debian package that has it.
+
+function(lenbench_require PACKAGE DEBIAN_PACKAGE)
+  find_package(${PACKAGE} QUIET)
+  if(NOT ${PACKAGE}_FOUND)
+    message(FATAL_ERROR "${PACKAGE} was not found: install ${DEBIAN_PACKAGE} (apt-get install ${DEBIAN_PACKAGE}) or run tools/setup.sh")
+  endif()
+endfunction()
+
+lenbench_require(fmt libfmt-dev)
+lenbench_require(nlohmann_json nlohmann-json3-dev)
+lenbench_require(CLI11 libcli11-dev)
+lenbench_require(Boost libboost-dev)
+lenbench_require(OpenSSL libssl-dev)
+find_package(Threads REQUIRED)
+find_path(RANDOM123_INCLUDE_DIR Random123/philox.h)
+if(NOT RANDOM123_INCLUDE_DIR)
+  message(FATAL_ERROR "Random123 was not found: install librandom123-dev or run tools/setup.sh")
+endif()
+if(LENBENCH_TESTS)
+  lenbench_require(GTest "libgtest-dev libgmock-dev")
+  include(GoogleTest)
+endif()
+
+# Compiling twice is waste: ccache is used when present, with paths made relative so that another clone hits too.
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER "${CMAKE_COMMAND}" -E env "CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}" "${CCACHE_PROGRAM}")
+endif()
+
+if(LENBENCH_NN)
+  if(NOT LIBTORCH_ROOT)
+    message(FATAL_ERROR "LIBTORCH_ROOT is not set: run tools/setup.sh, which prints the folder to give with -DLIBTORCH_ROOT=, or configure with -DLENBENCH_NN=OFF")
+  endif()
+  find_library(TORCH_CPU_LIBRARY torch_cpu PATHS "${LIBTORCH_ROOT}/lib" NO_DEFAULT_PATH NO_CACHE)
+  find_library(C10_LIBRARY c10 PATHS "${LIBTORCH_ROOT}/lib" NO_DEFAULT_PATH NO_CACHE)
+  if(NOT TORCH_CPU_LIBRARY OR NOT C10_LIBRARY OR NOT EXISTS "${LIBTORCH_ROOT}/include/ATen/ATen.h")
+    message(FATAL_ERROR "LIBTORCH_ROOT=${LIBTORCH_ROOT} has no lib/libtorch_cpu.so, lib/libc10.so or include/ATen/ATen.h: run tools/setup.sh")
+  endif()
+  # Linked by file name: find_package(Torch) would pull in every CUDA library.
+  add_library(lenbench_torch INTERFACE)
+  target_include_directories(lenbench_torch SYSTEM INTERFACE "${LIBTORCH_ROOT}/include/torch/csrc/api/include" "${LIBTORCH_ROOT}/include")
+  target_link_libraries(lenbench_torch INTERFACE "${TORCH_CPU_LIBRARY}" "${C10_LIBRARY}")
+  target_link_options(lenbench_torch INTERFACE "LINKER:-rpath,${LIBTORCH_ROOT}/lib" "LINKER:--disable-new-dtags")
+  # The wheel ships newer fmt headers than Debian's library.
+  target_compile_definitions(lenbench_torch INTERFACE FMT_HEADER_ONLY)
+endif()

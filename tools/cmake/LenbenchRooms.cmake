@@ -1,0 +1,41 @@
+# One static library per room, so that a room links exactly the rooms it may use.
+
+add_library(lenbench_options INTERFACE)
+target_include_directories(lenbench_options INTERFACE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}")
+# g++ 12 reports a false -Wrestrict in std::string at -O2.
+target_compile_options(lenbench_options INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wno-restrict)
+if(LENBENCH_WERROR)
+  target_compile_options(lenbench_options INTERFACE -Werror)
+endif()
+if(LENBENCH_SANITIZE)
+  target_compile_options(lenbench_options INTERFACE -fsanitize=address,undefined -fno-omit-frame-pointer)
+  target_link_options(lenbench_options INTERFACE -fsanitize=address,undefined)
+endif()
+
+# lenbench_room(NAME SOURCES ... ROOMS base ... LIBRARIES fmt::fmt ...)
+function(lenbench_room NAME)
+  cmake_parse_arguments(ROOM "" "" "SOURCES;ROOMS;LIBRARIES" ${ARGN})
+  add_library(lenbench_${NAME} STATIC ${ROOM_SOURCES})
+  target_link_libraries(lenbench_${NAME} PUBLIC lenbench_options ${ROOM_LIBRARIES})
+  foreach(DEPENDENCY IN LISTS ROOM_ROOMS)
+    target_link_libraries(lenbench_${NAME} PUBLIC lenbench_${DEPENDENCY})
+  endforeach()
+endfunction()
+
+# lenbench_room_tests(NAME LABEL core|nn SOURCES ... ROOMS ... LIBRARIES ...): tests/NAME, one executable, one CTest entry per test.
+function(lenbench_room_tests NAME)
+  cmake_parse_arguments(ROOM "" "LABEL" "SOURCES;ROOMS;LIBRARIES" ${ARGN})
+  add_executable(lenbench_${NAME}_tests ${ROOM_SOURCES})
+  target_link_libraries(lenbench_${NAME}_tests PRIVATE lenbench_options GTest::gmock GTest::gtest GTest::gtest_main ${ROOM_LIBRARIES})
+  foreach(DEPENDENCY IN LISTS ROOM_ROOMS)
+    target_link_libraries(lenbench_${NAME}_tests PRIVATE lenbench_${DEPENDENCY})
+  endforeach()
+  target_compile_definitions(lenbench_${NAME}_tests PRIVATE LENBENCH_TEST_DATA="${PROJECT_SOURCE_DIR}/tests")
+  if(ROOM_LABEL STREQUAL "nn")
+    # Loading LibTorch costs half a second, so a room's torch tests share one process.
+    add_test(NAME ${NAME} COMMAND lenbench_${NAME}_tests)
+    set_tests_properties(${NAME} PROPERTIES LABELS nn)
+  else()
+    gtest_discover_tests(lenbench_${NAME}_tests TEST_PREFIX "${NAME}." DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${ROOM_LABEL})
+  endif()
+endfunction()

@@ -1,0 +1,84 @@
+"""House rules that a search can check: include arrows between rooms, forbidden names, file length."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+# What each room may include, besides itself. README's map says the same in words.
+MAY_INCLUDE = {
+    "base": set(),
+    "stats": {"base"},
+    "tasks": {"base"},
+    "record": {"base"},
+    "checkpoint": {"base"},
+    "bench": {"base", "stats", "tasks", "record", "checkpoint"},
+    "report": {"base", "stats", "record"},
+    "kernels": set(),
+    "attention": {"base", "kernels", "bench"},
+    "model": {"base", "checkpoint", "attention", "bench", "tasks"},
+    "train": {"base", "tasks", "bench", "checkpoint", "attention", "model"},
+    "cli": {"base", "stats", "tasks", "record", "checkpoint", "bench", "report"},
+}
+# Rooms above `bench` see only the seam to it.
+BENCH_SEAM = {"attention": {"bench/predictor.h"}, "model": {"bench/predictor.h", "bench/backend.h"},
+              "train": {"bench/predictor.h", "bench/backend.h"}}
+TASKS_SEAM = {"model": {"tasks/task.h"}}
+TORCH = re.compile(r'#include\s*[<"](ATen|torch|c10|caffe2)/')
+TORCH_ROOMS = {"attention", "model", "train"}
+MAX_LINES = 400
+
+
+def room_of(path):
+    parts = path.parts
+    return parts[1] if parts[0] == "src" and len(parts) > 2 else ("tasks" if parts[0] == "tasks" else None)
+
+
+def problems(path, text):
+    room = room_of(path)
+    for number, line in enumerate(text.splitlines(), 1):
+        where = f"{path}:{number}"
+        if room:
+            match = re.match(r'\s*#include\s*"([a-z_]+)/([^"]+)"', line)
+            if match and match.group(1) in MAY_INCLUDE and match.group(1) != room:
+                other, header = match.group(1), f"{match.group(1)}/{match.group(2)}"
+                if other not in MAY_INCLUDE[room]:
+                    yield f"{where}: room '{room}' must not include '{other}'"
+                elif other == "bench" and room in BENCH_SEAM and header not in BENCH_SEAM[room]:
+                    yield f"{where}: room '{room}' may include only {sorted(BENCH_SEAM[room])} of bench"
+                elif other == "tasks" and room in TASKS_SEAM and header not in TASKS_SEAM[room]:
+                    yield f"{where}: room '{room}' may include only {sorted(TASKS_SEAM[room])} of tasks"
+            if TORCH.search(line) and room not in TORCH_ROOMS:
+                yield f"{where}: torch headers are for {sorted(TORCH_ROOMS)} only"
+            if room not in {"cli", "train"} and re.search(r"\bstd::(cout|cerr)\b|\bexit\(", line):
+                yield f"{where}: only the command line prints or exits"
+        if room == "tasks" and re.search(r"random_device|mt19937|std::uniform|\brand\(|\btime\(|std::hash|_clock|fstream|fopen", line):
+            yield f"{where}: tasks know no clock, no files and no other randomness than Rng"
+        if re.search(r"\b(TODO|FIXME|XXX)\b", line):
+            yield f"{where}: unfinished work belongs in an issue"
+    if path.suffix in {".h", ".cpp", ".cu"} and text.count("\n") > MAX_LINES:
+        yield f"{path}: {text.count(chr(10))} lines; the wall is {MAX_LINES}: the second subject moves out"
+
+
+def main():
+    listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+                            check=True, capture_output=True, text=True).stdout.splitlines()
+    found = []
+    for name in listed:
+        path = pathlib.Path(name)
+        if not path.exists() or path.parts[0] not in {"src", "tasks", "tests", "tools"} and name != "CMakeLists.txt":
+            continue
+        if path.suffix not in {".h", ".cpp", ".cu", ".def", ".txt", ".cmake", ".sh", ".py"} or name == "tools/lint.py":
+            continue
+        text = path.read_text(encoding="utf-8")
+        if "march=native" in text:
+            found.append(f"{path}: machines differ: dispatch at run time instead of -march=native")
+        if path.suffix in {".h", ".cpp", ".cu"}:
+            found.extend(problems(path, text))
+    for line in found:
+        print(line, file=sys.stderr)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Builds lenbench with its tests and runs them all: installs what is missing first. Options go to ctest (try -L core).
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+LIBTORCH_ROOT="$(tools/setup.sh --tests)"
+export LIBTORCH_ROOT
+# Warnings stop a CI build; a newer compiler's new warnings should not stop a user's.
+tools/build.sh release ${CI:+-DLENBENCH_WERROR=ON}
+exec ctest --test-dir build/release --output-on-failure --parallel "$(nproc)" "$@"
