@@ -11,6 +11,7 @@
 #include <ATen/ops/exp.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/gt.h>
+#include <ATen/ops/isnan.h>
 #include <ATen/ops/le.h>
 #include <ATen/ops/log_softmax.h>
 #include <ATen/ops/logical_and.h>
@@ -128,7 +129,8 @@ at::Tensor largest_entries(const at::Tensor& scores_BHQK, std::int64_t count) {
   at::NoGradGuard no_grad;
   if (count >= scores_BHQK.size(-1)) return at::gt(scores_BHQK, kMasked);
   const at::Tensor least = std::get<0>(at::topk(scores_BHQK, count, -1, true, true)).narrow(-1, count - 1, 1);
-  const at::Tensor above = at::gt(scores_BHQK, least);
+  // A NaN counts as large, so that it reaches the output.
+  const at::Tensor above = at::logical_or(at::gt(scores_BHQK, least), at::isnan(scores_BHQK));
   const at::Tensor tied = at::logical_and(at::eq(scores_BHQK, least), at::gt(scores_BHQK, kMasked));
   const at::Tensor room = count - above.sum({-1}, true);
   return at::logical_or(above, at::logical_and(tied, at::le(at::cumsum(tied, -1), room)));

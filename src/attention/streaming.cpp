@@ -88,7 +88,8 @@ Inputs inputs_of(const AttendRequest& request) {
 template <typename T>
 class FusedAttention : public torch::autograd::Function<FusedAttention<T>> {
  public:
-  // alpha_minus_one_H is empty where alpha is fixed (autograd takes no undefined inputs); inputs.alphas_H holds the values.
+  // alpha_minus_one_H is empty where alpha is fixed (autograd takes no undefined inputs); inputs.alphas_H holds the
+  // values.
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& q_BHQD,
                             const at::Tensor& k_BGKD, const at::Tensor& v_BGKD, const at::Tensor& alpha_minus_one_H,
                             const at::Tensor& visible_BQ, const at::Tensor& slopes_H, const at::Tensor& alphas_H) {
@@ -125,8 +126,8 @@ class FusedAttention : public torch::autograd::Function<FusedAttention<T>> {
 at::Tensor train(const AttendRequest& request, const Inputs& inputs) {
   const bool learns_alpha =
       request.normalizer.kind == Normalizer::Kind::kEntmax && request.normalizer.alpha_minus_one_H.defined();
-  const at::Tensor alpha_minus_one_H =
-      learns_alpha ? request.normalizer.alpha_minus_one_H : at::empty({0}, inputs.q_BHQD.options().requires_grad(false));
+  const at::Tensor alpha_minus_one_H = learns_alpha ? request.normalizer.alpha_minus_one_H
+                                                    : at::empty({0}, inputs.q_BHQD.options().requires_grad(false));
   const auto apply = [&](auto zero) {
     return FusedAttention<decltype(zero)>::apply(inputs.q_BHQD, inputs.k_BGKD, inputs.v_BGKD, alpha_minus_one_H,
                                                  inputs.visible_BQ, inputs.slopes_H, inputs.alphas_H);

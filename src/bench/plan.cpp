@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "tasks/catalog.h"
 #include "base/hash.h"
+#include "tasks/catalog.h"
 
 namespace lenbench {
 
@@ -122,6 +122,5 @@ std::string plan_digest(const RunPlan& plan, const PredictorInfo& model) {
   for (const std::string& key : keys) text += key + '\n';
   return sha256_hex(text);
 }
-
 
 }  // namespace lenbench

@@ -65,5 +65,4 @@ Record make_record(const Cell& cell, const PredictorInfo& model);
 // same plan for the same model.
 std::string plan_digest(const RunPlan& plan, const PredictorInfo& model);
 
-
 }  // namespace lenbench

@@ -38,6 +38,14 @@ std::string one_line(std::string text) {
   return text;
 }
 
+// CLI11 says "--seed: 1 required S missing" and "--seed: At Most 1 required but received 2".
+std::string mismatch_text(const std::string& message) {
+  const std::string name = message.substr(0, message.find(": "));
+  if (message.ends_with(" missing")) return name + " needs a value";
+  if (message.find("At Most 1") != std::string::npos) return name + " is given more than once";
+  return one_line(message);
+}
+
 std::vector<std::string> flag_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options()) {
@@ -105,6 +113,9 @@ Parsed FlagSet::parse(const std::vector<std::string>& arguments, bool takes_extr
   } catch (const CLI::CallForHelp&) {
     parsed.help = app.help();
     return parsed;
+  } catch (const CLI::ArgumentMismatch& error) {
+    refuse_unknown_flags(app, command_);
+    throw Error(command_ + ": " + mismatch_text(error.what()) + hint);
   } catch (const CLI::ParseError& error) {
     refuse_unknown_flags(app, command_);
     throw Error(command_ + ": " + one_line(error.what()) + hint);

@@ -1,6 +1,7 @@
 // Vectors of the width this file is compiled for, with exp and log. Included only by the instruction-set variants.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #if defined(__SSE2__)
@@ -87,25 +88,49 @@ inline V select(decltype(V{} > V{}) mask, V yes, V no) {
   return mask ? yes : no;
 }
 
-// The larger; the second operand where either is NaN.
+// The larger (the second operand where either is NaN), square roots, and whether any lane of a comparison holds. Bit i
+// of greater_bits is lane i of a > b. The generic forms are right everywhere; compilers turn them into lane-by-lane
+// code.
 template <typename V>
 inline V larger(V a, V b) {
   return a > b ? a : b;
 }
+template <typename V>
+inline V root(V value) {
+  for (std::size_t i = 0; i < sizeof(V) / sizeof(value[0]); ++i) value[i] = __builtin_sqrt(value[i]);
+  return value;
+}
+template <typename I>
+inline bool any_lane(I mask) {
+  bool any = false;
+  for (std::size_t i = 0; i < sizeof(I) / sizeof(mask[0]); ++i) any |= mask[i] != 0;
+  return any;
+}
 #if defined(__AVX512F__)
 inline Vec<float> larger(Vec<float> a, Vec<float> b) { return _mm512_max_ps(a, b); }
 inline Vec<double> larger(Vec<double> a, Vec<double> b) { return _mm512_max_pd(a, b); }
-// Lane i of a > b as bit i.
+inline Vec<float> root(Vec<float> value) { return _mm512_sqrt_ps(value); }
+inline Vec<double> root(Vec<double> value) { return _mm512_sqrt_pd(value); }
+inline bool any_lane(Int<float> mask) { return _mm512_test_epi32_mask((__m512i)mask, (__m512i)mask) != 0; }
+inline bool any_lane(Int<double> mask) { return _mm512_test_epi64_mask((__m512i)mask, (__m512i)mask) != 0; }
 inline unsigned greater_bits(Vec<float> a, Vec<float> b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ); }
 #elif defined(__AVX2__)
 inline Vec<float> larger(Vec<float> a, Vec<float> b) { return _mm256_max_ps(a, b); }
 inline Vec<double> larger(Vec<double> a, Vec<double> b) { return _mm256_max_pd(a, b); }
+inline Vec<float> root(Vec<float> value) { return _mm256_sqrt_ps(value); }
+inline Vec<double> root(Vec<double> value) { return _mm256_sqrt_pd(value); }
+inline bool any_lane(Int<float> mask) { return _mm256_movemask_ps((__m256)mask) != 0; }
+inline bool any_lane(Int<double> mask) { return _mm256_movemask_pd((__m256d)mask) != 0; }
 inline unsigned greater_bits(Vec<float> a, Vec<float> b) {
   return static_cast<unsigned>(_mm256_movemask_ps(_mm256_cmp_ps(a, b, _CMP_GT_OQ)));
 }
 #elif defined(__SSE2__)
 inline Vec<float> larger(Vec<float> a, Vec<float> b) { return _mm_max_ps(a, b); }
 inline Vec<double> larger(Vec<double> a, Vec<double> b) { return _mm_max_pd(a, b); }
+inline Vec<float> root(Vec<float> value) { return _mm_sqrt_ps(value); }
+inline Vec<double> root(Vec<double> value) { return _mm_sqrt_pd(value); }
+inline bool any_lane(Int<float> mask) { return _mm_movemask_ps((__m128)mask) != 0; }
+inline bool any_lane(Int<double> mask) { return _mm_movemask_pd((__m128d)mask) != 0; }
 inline unsigned greater_bits(Vec<float> a, Vec<float> b) {
   return static_cast<unsigned>(_mm_movemask_ps(_mm_cmpgt_ps(a, b)));
 }
@@ -133,10 +158,7 @@ inline T max_lanes(Vec<T> value) {
 
 template <typename T>
 inline bool any_greater(Vec<T> a, Vec<T> b) {
-  const auto mask = a > b;
-  typename Simd<T>::Bits any = 0;
-  for (int i = 0; i < kLanes<T>; ++i) any |= mask[i];
-  return any != 0;
+  return any_lane((Int<T>)(a > b));
 }
 
 // exp(x) within 2 ulp; exactly 0 below Simd::kLowest, saturated above Simd::kHighest.

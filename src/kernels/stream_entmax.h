@@ -76,6 +76,26 @@ inline void tighten(int lane, const Normalizer<float>& norm, const StreamScratch
   state.limit[lane] = 2 * kept > kFirstLimit ? 2 * kept : kFirstLimit;
 }
 
+// Appends the scores [keys][kRows] of keys first, first + 1, ... that are above the thresholds to their rows' lists.
+[[gnu::noinline]] inline void collect(const float* values, int keys, std::int64_t first, const Normalizer<float>& norm,
+                                      const StreamScratch& scratch, EntmaxState& state, StreamingCounters& counters) {
+  const Vec<float> threshold[2] = {load<float>(state.threshold), load<float>(state.threshold + kWidth)};
+  for (int m = 0; m < keys; ++m) {
+    const float* row = values + m * kRows;
+    unsigned bits = greater_bits(load<float>(row), threshold[0]) | greater_bits(load<float>(row + kWidth), threshold[1])
+                                                                       << kWidth;
+    for (; bits != 0; bits &= bits - 1) {
+      const int lane = __builtin_ctz(bits);
+      const std::int64_t at = lane * scratch.list_stride + state.count[lane]++;
+      scratch.list_scores[at] = row[lane];
+      scratch.list_keys[at] = static_cast<std::int32_t>(first + m);
+      ++counters.pushed_scores;
+    }
+  }
+  for (int lane = 0; lane < kRows; ++lane)
+    if (state.count[lane] >= state.limit[lane]) tighten(lane, norm, scratch, state);
+}
+
 // Scores keys first .. first + kKeys - 1 and collects what is above the thresholds.
 template <int kKeys, bool kMask, bool kBias>
 inline void sweep_block(const StreamHead& head, const QueryTile& tile, std::int64_t first, float slope,
@@ -85,41 +105,32 @@ inline void sweep_block(const StreamHead& head, const QueryTile& tile, std::int6
   if constexpr (kBias) {
 #pragma GCC unroll 16
     for (int m = 0; m < kKeys; ++m)
+#pragma GCC unroll 2
       for (int g = 0; g < 2; ++g) sums[m][g] = position_bias(tile, g, first + m, slope);
   }
   multiply_block<float, kKeys, 2>(head.head_size, {head.k + first * head.k_stride, head.k_stride, 1}, scratch.queries,
                                   kRows, sums);
   const Vec<float> threshold[2] = {load<float>(state.threshold), load<float>(state.threshold + kWidth)};
-  unsigned above[kKeys], any = 0;
+  Int<float> any = {};
 #pragma GCC unroll 16
   for (int m = 0; m < kKeys; ++m) {
-    unsigned bits[2];
+#pragma GCC unroll 2
     for (int g = 0; g < 2; ++g) {
       if constexpr (kMask) {
         const Vec<float> key = splat<float>(static_cast<float>(first + m));
         sums[m][g] = select(tile.seen[g] > key, sums[m][g], splat<float>(Simd<float>::kMasked));
       }
-      bits[g] = greater_bits(sums[m][g], threshold[g]);
+      any |= (Int<float>)(sums[m][g] > threshold[g]);
     }
-    above[m] = bits[0] | bits[1] << kWidth;
-    any |= above[m];
   }
-  if (any == 0) return;
+  if (!any_lane(any)) return;
+  alignas(64) float values[kKeys * kRows];
+#pragma GCC unroll 16
   for (int m = 0; m < kKeys; ++m) {
-    if (above[m] == 0) continue;
-    alignas(64) float values[kRows];
-    store<float>(values, sums[m][0]);
-    store<float>(values + kWidth, sums[m][1]);
-    for (unsigned bits = above[m]; bits != 0; bits &= bits - 1) {
-      const int lane = __builtin_ctz(bits);
-      const std::int64_t at = lane * scratch.list_stride + state.count[lane]++;
-      scratch.list_scores[at] = values[lane];
-      scratch.list_keys[at] = static_cast<std::int32_t>(first + m);
-      ++counters.pushed_scores;
-    }
+    store<float>(values + m * kRows, sums[m][0]);
+    store<float>(values + m * kRows + kWidth, sums[m][1]);
   }
-  for (int lane = 0; lane < kRows; ++lane)
-    if (state.count[lane] >= state.limit[lane]) tighten(lane, norm, scratch, state);
+  collect(values, kKeys, first, norm, scratch, state, counters);
 }
 
 template <bool kMask, bool kBias>

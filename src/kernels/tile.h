@@ -76,9 +76,7 @@ template <typename T, Shape kShape>
 inline Vec<T> norm_excess(const LaneSum<T>& sums, int g, T beta) {
   const Vec<T> f = sums.vector(g);
   if constexpr (kShape == Shape::kSquare) {
-    Vec<T> root;
-    for (int i = 0; i < kLanes<T>; ++i) root[i] = static_cast<T>(__builtin_sqrt(f[i]));
-    return f - root;
+    return f - root(f);
   } else if constexpr (kShape == Shape::kLinear) {
     return f - T(1);
   } else {

@@ -10,11 +10,8 @@ namespace lenbench::kernels::LENBENCH_KERNEL_VARIANT {
 template <typename T, Shape kShape>
 inline Vec<T> weight_slope(Vec<T> p, T alpha) {
   if constexpr (kShape == Shape::kSoftmax) return p;
+  if constexpr (kShape == Shape::kSquare) return root(p);
   Vec<T> u;
-  if constexpr (kShape == Shape::kSquare) {
-    for (int i = 0; i < kLanes<T>; ++i) u[i] = static_cast<T>(__builtin_sqrt(p[i]));
-    return u;
-  }
   const Vec<T> none = p - p;
   if constexpr (kShape == Shape::kLinear)
     u = splat<T>(1);

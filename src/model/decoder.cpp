@@ -4,9 +4,12 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/embedding.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/floor_divide.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/index_select.h>
 #include <ATen/ops/linear.h>
+#include <ATen/ops/remainder.h>
 
 #include <cmath>
 #include <stdexcept>
@@ -147,17 +150,29 @@ AttendRequest Decoder::attend_request(const Layer& layer, Projected projected, a
 }
 
 at::Tensor Decoder::forward(const at::Tensor& tokens_BT, const at::Tensor& rows_N) const {
-  const at::Tensor positions_1T = at::arange(tokens_BT.size(1), tokens_BT.options()).unsqueeze(0);
+  const std::int64_t batch = tokens_BT.size(0), tokens = tokens_BT.size(1);
+  const at::Tensor positions_1T = at::arange(tokens, tokens_BT.options()).unsqueeze(0);
+  // Nothing after the last attention mixes rows, so only the wanted ones go on; where every batch row wants equally
+  // many, the last layer's queries are theirs alone too.
+  const at::Tensor owner_N = at::floor_divide(rows_N, tokens);
+  const std::int64_t wanted = rows_N.size(0) / batch;
+  const at::Tensor expected_N = at::arange(batch, rows_N.options()).repeat_interleave(wanted);
+  const bool even = wanted * batch == rows_N.size(0) && at::equal(owner_N, expected_N);
   at::Tensor x_BTE = embed(tokens_BT);
   for (std::size_t l = 0; l < layers_.size(); ++l) {
     const Layer& layer = layers_[l];
+    const bool last = l + 1 == layers_.size();
     const at::Tensor h_BTE = norm(x_BTE, layer.input_norm_E);
-    Projected projected{queries(layer, h_BTE, positions_1T), keys(layer, h_BTE, positions_1T), values(layer, h_BTE)};
-    const at::Tensor attended_BHTD = attend(attend_request(layer, std::move(projected), positions_1T));
-    at::Tensor attended = attended_BHTD.transpose(1, 2).flatten(2);
-    if (l + 1 == layers_.size()) {
-      // Nothing after the last attention mixes rows, so only the wanted ones go on.
-      attended = attended.flatten(0, 1).index_select(0, rows_N);
+    at::Tensor query_h = h_BTE, positions = positions_1T;
+    if (last && even) {
+      query_h = h_BTE.flatten(0, 1).index_select(0, rows_N).view({batch, wanted, -1});
+      positions = at::remainder(rows_N, tokens).view({batch, wanted});
+    }
+    Projected projected{queries(layer, query_h, positions), keys(layer, h_BTE, positions_1T), values(layer, h_BTE)};
+    at::Tensor attended = attend(attend_request(layer, std::move(projected), positions)).transpose(1, 2).flatten(2);
+    if (last) {
+      attended = attended.flatten(0, 1);
+      if (!even) attended = attended.index_select(0, rows_N);
       x_BTE = x_BTE.flatten(0, 1).index_select(0, rows_N);
     }
     x_BTE = finish_block(layer, x_BTE, attended);

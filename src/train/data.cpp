@@ -5,22 +5,40 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <filesystem>
 #include <mutex>
 #include <thread>
 #include <utility>
 
 #include "base/error.h"
 #include "base/files.h"
+#include "base/hash.h"
 #include "tasks/catalog.h"
 
 namespace lenbench {
 
-TrainTasks::TrainTasks(const Recipe& recipe, const std::string& recipe_folder) : recipe_(recipe) {
+namespace {
+
+TaskResources read_documents(const std::vector<std::string>& files, const std::string& folder) {
   TaskResources resources;
-  for (const std::string& file : recipe.documents) {
-    const std::string path = file.starts_with('/') ? file : recipe_folder + "/" + file;
-    resources.documents.push_back({file, read_file(path)});
+  for (const std::string& file : files) {
+    const std::filesystem::path path = std::filesystem::path(folder) / file;
+    resources.documents.push_back({file, read_file(path.lexically_normal().string())});
   }
+  return resources;
+}
+
+}  // namespace
+
+TrainTasks::TrainTasks(const Recipe& recipe, const std::string& recipe_folder) : recipe_(recipe) {
+  const TaskResources resources = read_documents(recipe.documents, recipe_folder);
+  const TaskResources held_out =
+      recipe.validation.documents.empty() ? resources : read_documents(recipe.validation.documents, recipe_folder);
+  std::string hashes;
+  for (const TaskResources* texts : {&resources, &held_out}) {
+    for (const Document& document : texts->documents) hashes += sha256_hex(document.bytes);
+  }
+  documents_sha256_ = sha256_hex(hashes);
   for (const RecipeSource& source : recipe.sources) {
     sources_.push_back(make_task(parse_task_spec(source.task), resources));
     if (sources_.back()->info().vocab_size != sources_.front()->info().vocab_size) {
@@ -30,7 +48,7 @@ TrainTasks::TrainTasks(const Recipe& recipe, const std::string& recipe_folder) :
     }
   }
   const std::string& task = recipe.validation.task.empty() ? recipe.sources.front().task : recipe.validation.task;
-  validation_ = make_task(parse_task_spec(task), resources);
+  validation_ = make_task(parse_task_spec(task), held_out);
   if (validation_->info().vocab_size != vocab_size()) {
     throw Error("recipe " + recipe.name + ": validation task '" + task + "' has another vocabulary than the sources");
   }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "tasks/task.h"
@@ -26,6 +27,8 @@ class TrainTasks {
   std::int64_t vocab_size() const;
   const SpecialTokens& specials() const;
   const Task& validation() const { return *validation_; }
+  // SHA-256 of all documents' bytes, training before validation; equal texts give equal digests wherever they lie.
+  const std::string& documents_sha256() const { return documents_sha256_; }
   // Batch `step` for the given seed.
   TrainBatch batch(std::uint64_t seed, std::int64_t step) const;
   // Samples of the validation split at the training length.
@@ -37,6 +40,7 @@ class TrainTasks {
   Recipe recipe_;
   std::vector<std::unique_ptr<Task>> sources_;
   std::unique_ptr<Task> validation_;
+  std::string documents_sha256_;
 };
 
 TrainBatch pack(const std::vector<Sample>& samples);

@@ -94,12 +94,14 @@ struct RecipeRestart {
 
 // Measured on the validation split of `task` at `length`, the training length: never on longer ones.
 struct RecipeValidation {
-  std::string task;  // NAME[:k=v,...]
+  std::string task;                    // NAME[:k=v,...]; empty: the first source
+  std::vector<std::string> documents;  // text held out of training; empty: the recipe's documents
   std::int64_t length = 64, samples = 256, every_steps = 500;
 
   template <class Visitor, class Self>
   static void fields(Visitor&& visit, Self& self) {
     visit.defaulted("task", self.task);
+    visit.defaulted("documents", self.documents);
     visit.defaulted("length", self.length);
     visit.defaulted("samples", self.samples);
     visit.defaulted("every_steps", self.every_steps);

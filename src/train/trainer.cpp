@@ -101,7 +101,7 @@ class Trainer {
     }
     config_ = parse_config(dump_json(model), options.recipe_path + ": model");
     position_.seed = recipe_.seed;
-    position_.recipe_sha256 = sha256_hex(dump_json(recipe_json(recipe_)));
+    position_.recipe_sha256 = sha256_hex(dump_json(recipe_json(recipe_)) + tasks_.documents_sha256());
   }
 
   void run() {

@@ -127,7 +127,7 @@ TEST(Gradient, AlphaGradientHoldsNearSoftmax) {
     at::Tensor alpha = at::full({1}, excess, at::TensorOptions(at::kDouble));
     alpha.requires_grad_(true);
     (entmax_rows(scores, alpha) * out_weights).sum().backward();
-    const double step = 1e-3 * excess;
+    const double step = std::min(1e-3 * excess, 2e-5);  // keys that cross the threshold bend the curve
     const double numeric =
         (-loss(excess + 2 * step) + 8 * loss(excess + step) - 8 * loss(excess - step) + loss(excess - 2 * step)) /
         (12 * step);

@@ -3,7 +3,6 @@
 
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <stdexcept>
 #include <string>
 
@@ -29,10 +28,5 @@ class TemporaryFolder {
  private:
   std::string path_;
 };
-
-// Without the sync of write_file_atomically, which takes milliseconds: for tests that write thousands of files.
-inline void write_quickly(const std::string& path, const std::string& bytes) {
-  std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
-}
 
 }  // namespace lenbench

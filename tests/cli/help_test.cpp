@@ -61,14 +61,15 @@ TEST(Version, NamesVersionAndCommitAndLibraries) {
   }
 }
 
+// Processor time, which other work on the machine does not lengthen; loading LibTorch alone costs 300 ms of it.
 TEST(Lists, TasksInUnderFiftyMilliseconds) {
   double fastest = 1e9;
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < 5; ++i) {
     const Outcome outcome = lenbench({"list", "tasks"});
     ASSERT_EQ(outcome.code, 0);
     EXPECT_NE(outcome.out.find("recall"), std::string::npos);
     EXPECT_NE(outcome.out.find("mqmtar"), std::string::npos);
-    fastest = std::min(fastest, outcome.seconds);
+    fastest = std::min(fastest, outcome.cpu_seconds);
   }
   EXPECT_LT(fastest, 0.050);
 }

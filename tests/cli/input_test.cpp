@@ -70,6 +70,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadInput{"SamplesAtOtherLength", oracle_with({"--lengths", "64", "--samples-at", "128=2"}), "128"},
         BadInput{"SamplesAtMalformed", oracle_with({"--lengths", "64", "--samples-at", "64"}), "64"},
         BadInput{"SamplesAtTwice", oracle_with({"--lengths", "64", "--samples-at", "64=1,64=2"}), "twice"},
+        BadInput{"SeedInTwoFlags", oracle_with({"--seed", "1", "--seed", "2"}), "--seed is given more than once"},
+        BadInput{"SeedMissing", oracle_with({"--seed"}), "--seed needs a value"},
         BadInput{"SeedNegative", oracle_with({"--seed", "-1"}), "-1"},
         BadInput{"SeedTwice", oracle_with({"--seed", "1,1"}), "twice"},
         BadInput{"BatchNegative", oracle_with({"--batch", "-2"}), "--batch"},

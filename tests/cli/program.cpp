@@ -81,7 +81,8 @@ void Child::send(int signal) const { kill(pid_, signal); }
 Outcome Child::wait(double limit_seconds) {
   Outcome outcome;
   int status = 0;
-  const bool ended = wait_until([&] { return waitpid(pid_, &status, WNOHANG) == pid_; }, limit_seconds);
+  rusage usage{};
+  const bool ended = wait_until([&] { return wait4(pid_, &status, WNOHANG, &usage) == pid_; }, limit_seconds);
   if (!ended) {
     ADD_FAILURE() << "the program did not end within " << limit_seconds << " s";
     kill(pid_, SIGKILL);
@@ -89,6 +90,10 @@ Outcome Child::wait(double limit_seconds) {
   }
   waited_ = true;
   outcome.seconds = now() - started_;
+  const auto in_seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  outcome.cpu_seconds = in_seconds(usage.ru_utime) + in_seconds(usage.ru_stime);
   if (WIFEXITED(status)) outcome.code = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) outcome.signal = WTERMSIG(status);
   outcome.out = slurp(out_path_);

@@ -18,6 +18,7 @@ struct Outcome {
   int signal = 0;  // that signal; 0: none
   std::string out, err;
   double seconds = 0;
+  double cpu_seconds = 0;  // user and system
 };
 
 struct Surroundings {

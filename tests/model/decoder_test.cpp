@@ -139,6 +139,19 @@ TEST(Decoder, ParametersOfTheTransformAreThoseOfTheConfiguration) {
   }
 }
 
+TEST(Decoder, EveryNamedTransformKeepsItsName) {
+  for (const TransformInfo& info : transform_catalog()) {
+    DecoderConfig config = random_config(0);
+    config.attn_scale_type = info.spec.scale;
+    config.entmax_alpha = info.spec.alpha;
+    config.alpha_learnable = info.spec.alpha_learnable;
+    config.adaptive_temperature = info.spec.adaptive;
+    config.topk_size = info.spec.topk;
+    check_config(config, info.name);
+    EXPECT_EQ(config.transform_name(), info.name == "topk" ? "topk(k=32)" : info.name);
+  }
+}
+
 TEST(Decoder, OnlyWantedRowsGiveTheSameAsAllRows) {
   const DecoderConfig config = random_config(0);
   const Decoder decoder = random_decoder(config, 1, at::kDouble);

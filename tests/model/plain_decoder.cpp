@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace lenbench {
 namespace {
@@ -88,15 +89,17 @@ Row adaptive_softmax(const Row& z) {
   return softmax(z, h > 0.5 ? std::max(polynomial, 1.0) : 1.0);
 }
 
+// Exactly K keys stay; among equal scores the earlier one.
 Row topk_softmax(const Row& z, std::size_t k) {
-  if (z.size() <= k) return softmax(z);
-  Row sorted = z;
-  std::sort(sorted.rbegin(), sorted.rend());
-  Row p = z;
-  for (double& value : p) value = value >= sorted[k - 1] ? std::exp(value - sorted[0]) : 0;
-  double sum = 0;
-  for (const double value : p) sum += value;
-  for (double& value : p) value /= sum;
+  std::vector<std::size_t> order(z.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return z[a] > z[b]; });
+  order.resize(std::min(k, order.size()));
+  Row kept;
+  for (const std::size_t j : order) kept.push_back(z[j]);
+  const Row kept_p = softmax(kept);
+  Row p(z.size(), 0.0);
+  for (std::size_t i = 0; i < order.size(); ++i) p[order[i]] = kept_p[i];
   return p;
 }
 

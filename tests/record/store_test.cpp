@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -164,8 +165,9 @@ TEST(ReadRecords, ReportsATailTornAtAnyByte) {
   const TemporaryFolder folder;
   const std::string first = to_json_line(recall_record()) + "\n", second = to_json_line(text_record());
   for (const std::string& before : {std::string(), first}) {
-    for (std::size_t kept = 1; kept < second.size(); ++kept) {
-      write_quickly(folder / "r.jsonl", before + second.substr(0, kept));
+    write_file_atomically(folder / "r.jsonl", before + second);
+    for (std::size_t kept = second.size() - 1; kept > 0; --kept) {
+      std::filesystem::resize_file(folder / "r.jsonl", before.size() + kept);
       std::string note;
       const std::vector<Record> records = read_records(folder / "r.jsonl", &note);
       ASSERT_EQ(records.size(), before.empty() ? 0u : 1u) << kept;

@@ -1,0 +1,186 @@
+// Training: learns, resumes bit for bit, stops on numbers that are not finite, restarts seeds, refuses foreign folders.
+#include "train/trainer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/files.h"
+#include "base/json.h"
+#include "base/names.h"
+#include "checkpoint/checkpoint.h"
+#include "tests/base/expect_error.h"
+#include "tests/train/tiny_recipe.h"
+
+namespace lenbench {
+namespace {
+
+using testing::HasSubstr;
+
+struct TinyRun {
+  TemporaryFolder folder;
+  std::string recipe;
+  std::string output;
+  explicit TinyRun(const nlohmann::ordered_json& json = tiny_recipe())
+      : recipe(write_recipe(folder, json)), output(folder / "out") {}
+
+  int train(std::int64_t stop_after = 0, bool overwrite = false) {
+    int reports = 0;
+    train_recipe({.recipe_path = recipe,
+                  .output_dir = output,
+                  .threads = 1,
+                  .stop_after_steps = stop_after,
+                  .overwrite = overwrite},
+                 [&](const TrainProgress& progress) {
+                   ++reports;
+                   EXPECT_LE(progress.step, progress.num_steps);
+                 });
+    return reports;
+  }
+  std::vector<nlohmann::ordered_json> log() const {
+    std::vector<nlohmann::ordered_json> lines;
+    for (const std::string& line : split(read_file(output + "/train_log.jsonl"), '\n')) {
+      if (!line.empty()) lines.push_back(parse_json(line, "log"));
+    }
+    return lines;
+  }
+};
+
+TEST(Trainer, WritesACheckpointThatOpens) {
+  TinyRun run;
+  EXPECT_EQ(run.train(), 12);
+  const Checkpoint checkpoint = Checkpoint::open(run.output);
+  EXPECT_EQ(checkpoint.config().transform_name(), "asentmax");
+  EXPECT_EQ(checkpoint.config().vocab_size, 20);
+  EXPECT_EQ(checkpoint.origin().train_length, 24);
+  EXPECT_EQ(checkpoint.origin().seed, 3u);
+  EXPECT_EQ(checkpoint.name(), "tiny");
+  EXPECT_FALSE(std::filesystem::exists(run.output + "/train_state.safetensors"));
+  EXPECT_EQ(run.log().front()["event"], "start");
+  EXPECT_EQ(run.log().back()["event"], "end");
+}
+
+TEST(Trainer, LossFallsOnATaskThatASmallModelLearns) {
+  auto json = tiny_recipe();
+  json["steps"] = 300;
+  json["batch"] = 32;
+  json["log_every_steps"] = 10;
+  json["sources"] =
+      nlohmann::ordered_json::parse(R"([{"task": "recall:keys=6,values=4,filler=4,queries=4,repeat=true"}])");
+  TinyRun run(json);
+  run.train();
+  double first = 0, last = 0;
+  for (const auto& line : run.log()) {
+    if (!line.contains("loss")) continue;
+    if (first == 0) first = line["loss"];
+    last = line["loss"];
+  }
+  // Untrained: about ln 20. Knowing that answers are the four values: ln 4 = 1.386.
+  EXPECT_GT(first, 2.5);
+  EXPECT_LT(last, 1.45);
+}
+
+TEST(Trainer, AKilledRunEndsWithTheSameBytes) {
+  TinyRun whole, parts;
+  whole.train();
+  parts.train(/*stop_after=*/5);  // last saved at step 3
+  EXPECT_TRUE(std::filesystem::exists(parts.output + "/train_state.safetensors"));
+  EXPECT_EQ(parts.train(/*stop_after=*/8), 5);  // steps 4 to 8
+  parts.train();
+  EXPECT_EQ(read_file(whole.output + "/model.safetensors"), read_file(parts.output + "/model.safetensors"));
+  ASSERT_EQ(whole.log().size(), parts.log().size());
+  for (std::size_t i = 0; i < whole.log().size(); ++i) {
+    auto a = whole.log()[i], b = parts.log()[i];
+    a.erase("seconds");
+    b.erase("seconds");
+    EXPECT_EQ(a, b);
+  }
+}
+
+TEST(Trainer, AFinishedFolderIsLeftAlone) {
+  TinyRun run;
+  run.train();
+  const std::string before = read_file(run.output + "/train_log.jsonl");
+  EXPECT_EQ(run.train(), 0);
+  EXPECT_EQ(read_file(run.output + "/train_log.jsonl"), before);
+}
+
+TEST(Trainer, AnotherRecipesFolderIsRefusedUnlessOverwritten) {
+  TinyRun run;
+  run.train();
+  auto other = tiny_recipe();
+  other["seed"] = 4;
+  write_recipe(run.folder, other);
+  EXPECT_THAT(error_of([&] { run.train(); }), HasSubstr("--overwrite"));
+  EXPECT_EQ(run.train(0, /*overwrite=*/true), 12);
+  EXPECT_EQ(Checkpoint::open(run.output).origin().seed, 4u);
+}
+
+TEST(Trainer, AnUnfinishedRunOfAnEditedRecipeIsRefused) {
+  TinyRun run;
+  run.train(/*stop_after=*/5);
+  auto other = tiny_recipe();
+  other["steps"] = 20;
+  write_recipe(run.folder, other);
+  EXPECT_THAT(error_of([&] { run.train(); }), HasSubstr("unfinished run of another recipe"));
+}
+
+TEST(Trainer, AStateCutOffIsRefusedWithItsName) {
+  TinyRun run;
+  run.train(/*stop_after=*/5);
+  std::filesystem::resize_file(run.output + "/train_state.safetensors", 1000);
+  EXPECT_THAT(error_of([&] { run.train(); }), HasSubstr("train_state.safetensors"));
+}
+
+TEST(Trainer, AValueThatIsNotFiniteStopsTheRun) {
+  auto json = tiny_recipe();
+  json["optimizer"]["learning_rate"] = 1e30;
+  json["optimizer"]["warmup_steps"] = 0;
+  TinyRun run(json);
+  const std::string message = error_of([&] { run.train(); }, ExitCode::kNotMeasured);
+  EXPECT_THAT(message, HasSubstr("is not finite at step"));
+  EXPECT_THAT(message, HasSubstr("learning_rate"));
+}
+
+TEST(Trainer, ASeedThatStaysOnThePlateauIsReplaced) {
+  auto json = tiny_recipe();
+  json["restart"] = {{"at_step", 4}, {"min_accuracy", 1.0}, {"max_seeds", 3}};
+  TinyRun run(json);
+  run.train();
+  int restarts = 0;
+  for (const auto& line : run.log()) restarts += line.value("event", "") == "restart" ? 1 : 0;
+  EXPECT_EQ(restarts, 2);
+  EXPECT_EQ(Checkpoint::open(run.output).origin().seed, 5u);
+  EXPECT_EQ(Checkpoint::open(run.output).origin().facts.at("seeds_tried"), "3");
+}
+
+TEST(Trainer, ARestartedRunResumesToo) {
+  auto json = tiny_recipe();
+  json["restart"] = {{"at_step", 4}, {"min_accuracy", 1.0}, {"max_seeds", 2}};
+  TinyRun whole(json), parts(json);
+  whole.train();
+  parts.train(/*stop_after=*/7);
+  parts.train();
+  EXPECT_EQ(read_file(whole.output + "/model.safetensors"), read_file(parts.output + "/model.safetensors"));
+}
+
+TEST(Trainer, EveryTransformTrains) {
+  const std::vector<std::pair<std::string, std::string>> changes = {
+      {"softmax", R"({"entmax_alpha": 1.0, "attn_scale_type": null, "attn_scale_proj_bias": null})"},
+      {"ssmax", R"({"entmax_alpha": 1.0, "attn_scale_type": "nakanishi", "attn_scale_proj_bias": null})"},
+      {"sparsemax", R"({"entmax_alpha": 2.0, "attn_scale_type": null, "attn_scale_proj_bias": null})"},
+      {"theta",
+       R"({"architectures": ["LenbenchForCausalLM"], "attn_scale_type": null, "attn_scale_proj_bias": null, "lenbench": {"theta": true}})"},
+      {"alpha", R"({"architectures": ["LenbenchForCausalLM"], "lenbench": {"alpha_learnable": true}})"}};
+  for (const auto& [name, change] : changes) {
+    auto json = tiny_recipe();
+    json["model"].merge_patch(nlohmann::ordered_json::parse(change));
+    TinyRun run(json);
+    EXPECT_EQ(run.train(), 12) << name;
+    EXPECT_NO_THROW(Checkpoint::open(run.output).check_finite()) << name;
+  }
+}
+
+}  // namespace
+}  // namespace lenbench
