@@ -1,7 +1,10 @@
 // One look at a head's keys and values: norms, the first non-finite row, and repeated rows.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <type_traits>
 
 #include "kernels/key_facts.h"
 
@@ -17,6 +20,29 @@ std::uint64_t hash_row(const float* row, std::int64_t size, std::uint64_t hash) 
   return hash;
 }
 
+// Four chains of additions, so that one does not wait for the other.
+template <typename T>
+double square_norm(const T* row, std::int64_t size) {
+  double sums[4] = {};
+  std::int64_t c = 0;
+  for (; c + 4 <= size; c += 4)
+    for (std::int64_t i = 0; i < 4; ++i) {
+      const double value = static_cast<double>(row[c + i]);
+      sums[i] += value * value;
+    }
+  for (; c < size; ++c) sums[0] += static_cast<double>(row[c]) * static_cast<double>(row[c]);
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+template <typename T>
+bool all_finite(const T* row, std::int64_t size) {
+  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  constexpr Bits kExponent = std::bit_cast<Bits>(std::numeric_limits<T>::infinity());
+  Bits broken = 0;
+  for (std::int64_t c = 0; c < size; ++c) broken |= (std::bit_cast<Bits>(row[c]) & kExponent) == kExponent ? 1 : 0;
+  return broken == 0;
+}
+
 }  // namespace
 
 template <typename T>
@@ -26,15 +52,8 @@ KeyFacts key_facts(const T* k, std::int64_t k_stride, const T* v, std::int64_t v
   double largest = 0;
   for (facts.first_bad = 0; facts.first_bad < keys; ++facts.first_bad) {
     const T* key = k + facts.first_bad * k_stride;
-    const T* value = v + facts.first_bad * v_stride;
-    double square = 0;
-    T product = 0;  // NaN when a value is not finite
-    for (std::int64_t c = 0; c < head_size; ++c) {
-      square += static_cast<double>(key[c]) * static_cast<double>(key[c]);
-      product += value[c] * T(0) + key[c] * T(0);
-    }
-    if (!(product == 0)) break;
-    largest = std::max(largest, square);
+    if (!all_finite(key, head_size) || !all_finite(v + facts.first_bad * v_stride, head_size)) break;
+    largest = std::max(largest, square_norm(key, head_size));
   }
   facts.norm = std::sqrt(largest) * (1 + 1e-12);
   return facts;

@@ -83,19 +83,24 @@ inline void from_lanes(const T* from, int used, std::int64_t head_size, T* to, s
     for (std::int64_t c = 0; c < head_size; ++c) to[i * stride + c] = from[c * kTileRows<T> + i];
 }
 
-// A row whose inputs are not finite, or whose scores may leave T's range: its weights and output become NaN.
+// 1 for rows to normalise, 0 for rows that see nothing, NaN for rows whose inputs are not finite or whose scores may
+// leave T's range (a query norm whose square overflows counts as such).
 template <typename T>
-inline bool bad_row(const TrainHead<T>& head, std::int64_t row) {
-  const std::int64_t visible = head.visible[row];
-  if (visible == 0) return false;
-  double square = 0;
-  for (std::int64_t c = 0; c < head.head_size; ++c) {
-    const double value = static_cast<double>(head.q[row * head.q_stride + c]);
-    square += value * value;
+inline void row_factors(const TrainHead<T>& head, const TrainTile<T>& tile, const T* q_lanes,
+                        T (&factors)[kTileRows<T>]) {
+  Vec<T> square[2] = {};
+  for_keys<T>(head.head_size, [&](std::int64_t c, int g) {
+    const Vec<T> value = load<T>(q_lanes + c * kTileRows<T> + g * kLanes<T>);
+    square[g] += value * value;
+  });
+  T norms[kTileRows<T>];
+  for (int g = 0; g < 2; ++g) store<T>(norms + g * kLanes<T>, root(square[g]));
+  for (int i = 0; i < kTileRows<T>; ++i) {
+    const double bound = static_cast<double>(norms[i]) * head.key_norm +
+                         static_cast<double>(head.slope) * static_cast<double>(tile.visible[i]);
+    const bool bad = tile.visible[i] > head.first_bad || !(bound < (sizeof(T) == 4 ? 1e38 : 1e150));
+    factors[i] = tile.visible[i] == 0 ? T(0) : bad ? static_cast<T>(__builtin_nan("")) : T(1);
   }
-  const double bound =
-      __builtin_sqrt(square) * head.key_norm + static_cast<double>(head.slope) * static_cast<double>(visible);
-  return visible > head.first_bad || !(bound < (sizeof(T) == 4 ? 1e38 : 1e150));
 }
 
 template <typename T>
@@ -120,13 +125,10 @@ inline void forward_head(const TrainHead<T>& head, void* memory) {
     train_scores<T>(head, tile, scratch.q_lanes, weights);
     TileResult<T> result;
     normalize_tile<T>(weights, nullptr, tile.most, norm, false, result);
-    Vec<T> inverse[2] = {};
-    for (int i = 0; i < tile.used; ++i) {
-      const T value = bad_row(head, first + i) ? static_cast<T>(__builtin_nan(""))
-                      : tile.visible[i] > 0    ? static_cast<T>(1 / result.sum[i])
-                                               : T(0);
-      inverse[i / kLanes<T>][i % kLanes<T>] = value;
-    }
+    T factors[kTileRows<T>];
+    row_factors<T>(head, tile, scratch.q_lanes, factors);
+    for (int i = 0; i < kTileRows<T>; ++i) factors[i] *= static_cast<T>(result.sum[i] > 0 ? 1 / result.sum[i] : 1.0);
+    const Vec<T> inverse[2] = {load<T>(factors), load<T>(factors + kLanes<T>)};
     for_keys<T>(tile.most, [&](std::int64_t j, int g) {
       T* at = weights + j * kTileRows<T> + g * kLanes<T>;
       store<T>(at, load<T>(at) * inverse[g]);

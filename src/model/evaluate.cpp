@@ -20,7 +20,7 @@ namespace lenbench {
 namespace {
 
 // Elements of one scratch tensor; a handful of them live at a time.
-constexpr std::int64_t kScratchElements = std::int64_t{1} << 21;
+constexpr std::int64_t kScratchElements = std::int64_t{1} << 20;
 
 // Rows `positions_BQ` (all >= 0) of x [B, T, E] as [B, Q, E].
 at::Tensor gather_rows(const at::Tensor& x_BTE, const at::Tensor& positions_BQ) {

