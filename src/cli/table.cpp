@@ -36,7 +36,7 @@ class Table : public Command {
     flags.value("--aggregate", aggregate_, "NAME", "Over seeds: mean, median or max");
     flags.value("--format", format_, "NAME", "markdown, csv, json or latex");
     flags.value("--paper", paper_, "ID", "Add published rows; see 'lenbench list papers'");
-    flags.list("--rows-by", rows_by_, "FIELD", "Separate rows by checkpoint, transform, positions, dtype or device");
+    flags.list("--rows-by", rows_by_, "FIELD", ("Separate rows by " + join(row_field_names(), ", ")).c_str());
     flags.flag("--no-chance", no_chance_, "Leave the chance row out");
     flags.value("-o,--output", output_, "FILE", "Write to FILE in place of standard output");
   }
@@ -48,9 +48,11 @@ class Table : public Command {
     request.aggregate = parse_aggregate(aggregate_);
     request.rows_by = parts(rows_by_);
     for (const std::string& field : request.rows_by) {
-      require_one_of(field, "--rows-by", {"checkpoint", "transform", "positions", "dtype", "device"});
+      require_one_of(field, "--rows-by", row_field_names());
     }
     request.chance_row = !no_chance_;
+    // Published tables count whole samples.
+    if (!paper_.empty() && metrics_.empty()) request.metric = parse_metric("exact");
     request.default_parameters = default_parameters;
 
     std::vector<Record> records;

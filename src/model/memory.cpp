@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kStatisticsBytes = 44;
 // Kernels' scratch and what the allocator keeps.
-constexpr std::int64_t kConstantBytes = std::int64_t{10} << 20;
+constexpr std::int64_t kConstantBytes = std::int64_t{11} << 20;
 
 }  // namespace
 

@@ -196,6 +196,40 @@ TEST(OpenPredictor, RefusesUnknownOptions) {
   EXPECT_THAT(message(options), HasSubstr("fast"));
 }
 
+std::int64_t status_bytes(const std::string& key) {
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  std::int64_t kibibytes = 0;
+  while (status >> word && word != key) {
+  }
+  status >> kibibytes;
+  return kibibytes * 1024;
+}
+
+TEST(Predictor, PredictedMemoryCoversTheMeasuredPeak) {
+  DecoderConfig config;
+  config.vocab_size = 390;
+  config.hidden_size = 128;
+  config.intermediate_size = 256;
+  config.num_layers = 2;
+  config.num_heads = config.num_kv_heads = 8;
+  config.head_dim = 16;
+  config.positions = "nape";
+  config.alibi_num_heads = 4;
+  config.entmax_alpha = 1.5;
+  const auto predictor = make_predictor(random_decoder(config, 3, at::kFloat), {}, AttentionPath::kAuto);
+  const Sample sample = sample_of(16384, config.vocab_size, 1, {16380, 16383});
+  std::ofstream reset("/proc/self/clear_refs");
+  if (!(reset << "5" << std::flush)) GTEST_SKIP() << "the peak of this process cannot be reset here";
+  const std::int64_t before = status_bytes("VmRSS:");
+  Probe probe;
+  predictor->predict(std::span(&sample, 1), {ProbeRows::kAnswer}, &probe);
+  const std::int64_t measured = status_bytes("VmHWM:") - before, predicted = predictor->predicted_bytes(1, 16384, 2);
+  EXPECT_GE(predicted, measured);
+  EXPECT_LE(predicted, 2 * measured);
+  EXPECT_GT(predictor->predicted_bytes(1, 65536, 2), 3 * predicted);
+}
+
 TEST(Predictor, AllocationFailureIsAReasonAndTheNextCallWorks) {
   DecoderConfig config = random_config(1);
   config.hidden_size = 256;

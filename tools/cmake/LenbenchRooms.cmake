@@ -34,8 +34,9 @@ function(lenbench_room_tests NAME)
   if(ROOM_LABEL STREQUAL "nn")
     # Loading LibTorch costs half a second, so a room's torch tests share one process.
     add_test(NAME ${NAME} COMMAND lenbench_${NAME}_tests)
-    set_tests_properties(${NAME} PROPERTIES LABELS nn)
+    # One thread each: CTest already runs them side by side.
+    set_tests_properties(${NAME} PROPERTIES LABELS nn ENVIRONMENT OMP_NUM_THREADS=1)
   else()
-    gtest_discover_tests(lenbench_${NAME}_tests TEST_PREFIX "${NAME}." DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${ROOM_LABEL})
+    gtest_discover_tests(lenbench_${NAME}_tests TEST_PREFIX "${NAME}." NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${ROOM_LABEL})
   endif()
 endfunction()
