@@ -11,6 +11,15 @@ namespace lenbench::cli {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+const char* chosen_data() {
+  const char* chosen = std::getenv("LENBENCH_DATA");
+  return chosen != nullptr && chosen[0] != '\0' ? chosen : nullptr;
+}
+
+}  // namespace
+
 fs::path executable_folder() {
   std::error_code failure;
   const fs::path self = fs::read_symlink("/proc/self/exe", failure);
@@ -18,9 +27,8 @@ fs::path executable_folder() {
 }
 
 fs::path data_folder() {
-  const char* chosen = std::getenv("LENBENCH_DATA");
   std::error_code ignored;
-  if (chosen != nullptr && chosen[0] != '\0') {
+  if (const char* chosen = chosen_data(); chosen != nullptr) {
     if (!fs::is_directory(chosen, ignored)) {
       throw Error("LENBENCH_DATA is '" + std::string(chosen) +
                   "', which is no folder; unset it or name the folder that holds checkpoints/");
@@ -41,6 +49,8 @@ std::vector<std::string> bundled_checkpoints() {
   try {
     folder = data_folder() / "checkpoints";
   } catch (const Error&) {
+    // A program without its data still runs on paths and doubles; a folder that the user named must exist.
+    if (chosen_data() != nullptr) throw;
     return names;
   }
   std::error_code failure;

@@ -14,7 +14,8 @@ std::filesystem::path executable_folder();
 // else results/ of the source tree. Throws Error when $LENBENCH_DATA is no folder or none exists.
 std::filesystem::path data_folder();
 
-// Names of the bundled checkpoints, ascending; empty when there is no data folder.
+// Names of the bundled checkpoints, ascending; empty when there is no data folder. Throws Error when $LENBENCH_DATA is
+// no folder.
 std::vector<std::string> bundled_checkpoints();
 
 // A path to a checkpoint: `text` itself when it exists, else the bundled checkpoint of that name. Throws Error with

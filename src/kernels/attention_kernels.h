@@ -74,7 +74,8 @@ void attend_streaming(const Problem<float>& problem, View<float> out, const RowS
 template <typename T>
 std::int64_t training_saved_size(const Problem<T>& problem);
 
-// Writes out [batches, heads, rows, head_size] and `saved`. Throws as attend_streaming.
+// Writes out [batches, heads, rows, head_size] and `saved`. Throws as attend_streaming. Non-finite inputs give NaN as
+// there, and may also turn other rows of their head NaN here.
 template <typename T>
 void attend_forward(const Problem<T>& problem, View<T> out, T* saved);
 

@@ -232,7 +232,9 @@ inline void finish_row(const StreamHead& head, const QueryTile& tile, int lane, 
     kept += x > 0 ? 1 : 0;
   }
   double log_sum;
-  const double sum = weigh_row(exact, kept, norm, log_sum);
+  // Rounded to fp32, where it is 1: its last bits in double depend on how the threshold was reached, and a quotient
+  // half way between two floats would show them.
+  const double sum = static_cast<double>(static_cast<float>(weigh_row(exact, kept, norm, log_sum)));
   gather_values(head, exact, keys, kept, scratch.gathered);
   float* out = head.out + (tile.first + lane) * head.out_stride;
   for (std::int64_t c = 0; c < head.head_size; ++c) out[c] = static_cast<float>(scratch.gathered[c] / sum);

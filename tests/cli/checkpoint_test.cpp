@@ -133,6 +133,18 @@ TEST(Identity, FileOfAnotherCheckpointIsRefusedBeforeLoading) {
               2, "checkpoint hash differs"));
 }
 
+TEST(Bundled, NamesStandWherePathsCan) {
+  const TempFolder folder;
+  write_checkpoint(folder.path("data/checkpoints/mine"), 0.5f);
+  Surroundings where = without_torch();
+  where.environment["LENBENCH_DATA"] = folder.path("data");
+  EXPECT_TRUE(lenbench({"list", "checkpoints"}, where).out.starts_with("mine "));
+  EXPECT_EQ(lenbench({"run", "mine", "--dry-run", "--lengths", "64"}, where).code, 0);
+  EXPECT_TRUE(refused(lenbench({"inspect", "mien"}, where), 2, "did you mean 'mine'?"));
+  where.environment["LENBENCH_DATA"] = folder.path("elsewhere");
+  EXPECT_TRUE(refused(lenbench({"inspect", "mine"}, where), 2, "LENBENCH_DATA"));
+}
+
 TEST(OddPaths, NonAsciiFoldersWork) {
   const TempFolder folder;
   const std::string home = folder.path("模型/évaluation å|`\n"), model = home + "/tiny";

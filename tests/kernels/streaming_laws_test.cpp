@@ -109,24 +109,26 @@ TEST_P(StreamingLaws, DuplicateKeysMatchThePlainPath) {
 
 TEST_P(StreamingLaws, KeysOutOfReachChangeNoBit) {
   if (GetParam() == 1) return;  // softmax gives weight to every key
-  TestProblem<float> test(1, 4, GetParam(), 9, 2);
-  const std::vector<double> keys = normals(200 * 4, 31);
-  test.k.assign(keys.begin(), keys.end());
-  test.v.assign(keys.rbegin(), keys.rend());
-  test.keys = 200;
-  test.visible = {200};
-  TestProblem<float> more = test;
-  // Keys that point away from the query score below every threshold.
-  for (int j = 0; j < 100; ++j)
-    for (std::size_t c = 0; c < 4; ++c) {
-      more.k.push_back(-40 * test.q[c] - 0.1f * static_cast<float>(j) * test.q[c]);
-      more.v.push_back(1e6f);
-    }
-  more.keys = 300;
-  more.visible = {300};
-  test.stream();
-  more.stream();
-  expect_same_results(test, more);
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    TestProblem<float> test(1, 4, GetParam(), seed, 2);
+    const std::vector<double> keys = normals(200 * 4, 31 + seed);
+    test.k.assign(keys.begin(), keys.end());
+    test.v.assign(keys.rbegin(), keys.rend());
+    test.keys = 200;
+    test.visible = {200};
+    TestProblem<float> more = test;
+    // Keys that point away from the query score below every threshold.
+    for (int j = 0; j < 100; ++j)
+      for (std::size_t c = 0; c < 4; ++c) {
+        more.k.push_back(-40 * test.q[c] - 0.1f * static_cast<float>(j) * test.q[c]);
+        more.v.push_back(1e6f);
+      }
+    more.keys = 300;
+    more.visible = {300};
+    test.stream();
+    more.stream();
+    expect_same_results(test, more);
+  }
 }
 
 // Means of paper.md section 5: iid N(0, 1) scores, entropy divided by ln n.
