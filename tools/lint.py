@@ -40,7 +40,8 @@ def problems(path, text):
         where = f"{path}:{number}"
         if room:
             match = re.match(r'\s*#include\s*"([a-z_]+)/([^"]+)"', line)
-            if match and match.group(1) in MAY_INCLUDE and match.group(1) != room:
+            # Lists (.def) are data: any room may read them.
+            if match and match.group(1) in MAY_INCLUDE and match.group(1) != room and not match.group(2).endswith(".def"):
                 other, header = match.group(1), f"{match.group(1)}/{match.group(2)}"
                 if other not in MAY_INCLUDE[room]:
                     yield f"{where}: room '{room}' must not include '{other}'"

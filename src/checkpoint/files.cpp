@@ -63,8 +63,9 @@ std::vector<std::string> shard_paths(const fs::path& folder, const std::string& 
     paths.push_back((folder / shard).string());
   }
   if (missing.empty()) return paths;
-  const std::string single =
-      is_there(folder / kSingleName) ? std::string("; ") + kSingleName + " is there: delete the index, or ignore it" : "";
+  const std::string single = is_there(folder / kSingleName)
+                                 ? std::string("; ") + kSingleName + " is there: delete the index, or ignore it"
+                                 : "";
   const std::size_t shown = std::min<std::size_t>(missing.size(), 3);
   throw Error(
       printable(index_path) + ": " + std::to_string(missing.size()) + " of " + std::to_string(shards.size()) +
