@@ -102,8 +102,8 @@ extern template void attend_backward(const Problem<float>&, View<const float>, c
 extern template void attend_backward(const Problem<double>&, View<const double>, const double*,
                                      const Gradients<double>&);
 
-// The instruction set chosen at run time for this process: "avx512", "avx2" or "baseline". The environment variable
-// LENBENCH_KERNELS may name a lower one.
+// The instruction set chosen at run time for this process: "avx2" where the CPU has it, else "baseline". The
+// environment variable LENBENCH_KERNELS may name "baseline", or "avx512" where the CPU has that.
 const char* kernel_variant();
 
 }  // namespace lenbench::kernels
