@@ -1,6 +1,7 @@
 // The decoder against the plain one, and against itself: training pass, evaluation pass, chunks, gradients.
 #include "model/decoder.h"
 
+#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/arange.h>
@@ -281,6 +282,27 @@ TEST(RmsNorm, AgreesWithItsFormulaAndItsGradientWithAutograd) {
   (rms_norm(x, w, 1e-3) * g).sum().backward();
   EXPECT_LT(largest(x.grad() - x_expected), 1e-12);
   EXPECT_LT(largest(w.grad() - w_expected), 1e-12);
+}
+
+TEST(RmsNorm, ThreadsChangeNoBit) {
+  DecoderConfig config = random_config(0);
+  config.vocab_size = 3000;
+  const Decoder source = random_decoder(config, 2, at::kFloat);
+  const int before = at::get_num_threads();
+  at::Tensor outputs[2], x_grads[2], w_grads[2];
+  for (const int threads : {1, 2}) {
+    at::set_num_threads(threads);
+    const at::Tensor x = source.parameter("model.embed_tokens.weight").detach().clone().requires_grad_(true);
+    const at::Tensor w = source.parameter("model.norm.weight").detach().clone().requires_grad_(true);
+    outputs[threads - 1] = rms_norm(x, w, 1e-6);
+    outputs[threads - 1].sin().sum().backward();
+    x_grads[threads - 1] = x.grad();
+    w_grads[threads - 1] = w.grad();
+  }
+  at::set_num_threads(before);
+  EXPECT_TRUE(outputs[0].equal(outputs[1]));
+  EXPECT_TRUE(x_grads[0].equal(x_grads[1]));
+  EXPECT_TRUE(w_grads[0].equal(w_grads[1]));
 }
 
 }  // namespace
