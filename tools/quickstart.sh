@@ -4,7 +4,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-LIBTORCH_ROOT="$(tools/setup.sh)"
+# One configuration serves this script and tools/test.sh, so the test library is installed too.
+LIBTORCH_ROOT="$(tools/setup.sh --tests)"
 export LIBTORCH_ROOT
 tools/build.sh release -- lenbench lenbench_nn
 exec build/release/bin/lenbench run recall-asentmax-nape --tasks recall --lengths 64,256,1024,4096,16384,65536 \

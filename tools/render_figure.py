@@ -48,7 +48,7 @@ def panel(grid):
          "encoding": {"x": x}},
         {"mark": {"type": "area", "opacity": 0.12}, "transform": [{"filter": "isValid(datum.low)"}],
          "encoding": {"x": x, "y": {"field": "low", "type": "quantitative", "scale": y_scale, "title": TITLES.get(grid["metric"], grid["metric"])},
-                      "y2": {"field": "high"}, "color": colour}},
+                      "y2": {"field": "high"}, "color": {**colour, "legend": None}}},
         {"mark": {"type": "line", "point": {"size": 30}},
          "encoding": {"x": x, "y": {"field": "value", "type": "quantitative", "scale": y_scale, "title": TITLES.get(grid["metric"], grid["metric"])},
                       "color": colour}},
