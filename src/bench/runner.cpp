@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/numbers.h"
 #include "base/text.h"
 #include "bench/metrics.h"
 
@@ -28,10 +29,6 @@ struct OutOfMemory {
 };
 
 constexpr std::string_view kOutOfMemory = "out of memory";
-
-std::string gibibytes(std::int64_t bytes) {
-  return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / static_cast<double>(std::int64_t{1} << 30));
-}
 
 // The statistics of one call, added to those of the Cell. A call that fails half-way must not leave rows behind, so
 // each gets a Probe of its own.
@@ -118,7 +115,7 @@ Runner::CellOutcome Runner::measure(const Cell& cell, const std::function<void(s
     const std::int64_t smallest = predictor_.predicted_bytes(1, tokens, scored);
     if (options_.memory_bytes > 0 && smallest > options_.memory_bytes) {
       throw Error(fmt::format("out of memory: one sample of {} tokens needs about {}, the budget is {}", tokens,
-                              gibibytes(smallest), gibibytes(options_.memory_bytes)),
+                              format_bytes(smallest), format_bytes(options_.memory_bytes)),
                   ExitCode::kNotMeasured);
     }
     CellMeter meter(*cell.task);

@@ -14,13 +14,11 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "checkpoint/memory.h"
 #include "model/decoder.h"
 
 namespace lenbench {
 namespace {
-
-// Elements of one scratch tensor; a handful of them live at a time.
-constexpr std::int64_t kScratchElements = std::int64_t{1} << 20;
 
 // Rows `positions_BQ` (all >= 0) of x [B, T, E] as [B, Q, E].
 at::Tensor gather_rows(const at::Tensor& x_BTE, const at::Tensor& positions_BQ) {
@@ -49,11 +47,7 @@ at::Tensor scatter_columns(const at::Tensor& values_BQ, const at::Tensor& positi
 
 }  // namespace
 
-std::int64_t Decoder::chunk_tokens(std::int64_t batch) const {
-  const std::int64_t widest =
-      std::max({config_.hidden_size, config_.intermediate_size, config_.num_heads * config_.head_dim});
-  return std::max<std::int64_t>(64, kScratchElements / (batch * widest));
-}
+std::int64_t Decoder::chunk_tokens(std::int64_t batch) const { return evaluation_chunk_tokens(config_, batch); }
 
 // q (if wanted), k and v of all rows, projected chunk by chunk into tensors laid out [B, heads, T, D].
 Decoder::Projected Decoder::project(const Layer& layer, const at::Tensor& x_BTE, bool with_queries) const {

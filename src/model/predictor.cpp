@@ -18,8 +18,8 @@
 #include "base/names.h"
 #include "base/text.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/memory.h"
 #include "model/judge.h"
-#include "model/memory.h"
 #include "model/weights.h"
 
 namespace lenbench {
@@ -62,7 +62,7 @@ class DecoderPredictor final : public Predictor {
   }
 
   std::int64_t predicted_bytes(std::int64_t rows, std::int64_t tokens, std::int64_t scored) const override {
-    return predicted_evaluation_bytes(decoder_, rows, tokens, scored);
+    return predicted_evaluation_bytes(decoder_.config(), decoder_.dtype() == at::kDouble ? 8 : 4, rows, tokens, scored);
   }
 
  private:
@@ -213,8 +213,9 @@ class DecoderPredictor final : public Predictor {
 void change_transform(DecoderConfig& config, const std::string& transform) {
   if (transform.empty()) return;
   if (transform != "adaptive-temperature") {
-    throw Error("transform '" + printable(transform) + "' cannot be applied to a trained model" +
-                did_you_mean(transform, {"adaptive-temperature"}) + "; only adaptive-temperature can");
+    throw Error("transform '" + printable(transform) + "' is not known as a change at inference" +
+                did_you_mean(transform, {"adaptive-temperature"}) +
+                "; adaptive-temperature is (a model trained with another transform needs none)");
   }
   const bool plain = config.entmax_alpha == 1 && !config.alpha_learnable && config.topk_size == 0;
   if (!plain) {
