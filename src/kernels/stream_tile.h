@@ -16,6 +16,7 @@ constexpr std::int64_t kRecent = 64;         // newest keys that seed it too
 struct StreamScratch {
   float* queries;      // [head_size][kRows]
   float* outputs;      // [head_size][kRows]
+  double* totals;      // [head_size][kRows]
   float* scores;       // [max(kMostSamples + kRecent, distinct)][kRows]
   float* counts;       // [distinct][kRows]
   float* list_scores;  // [kRows][list_stride]
@@ -30,6 +31,7 @@ struct StreamScratch {
     // Not a power of two, so that the lists of a tile do not share cache sets.
     list_stride = (keys + 3 * kWidth) / 16 * 16 + 16 + 48;
     gathered = take<double>(next, head_size);
+    totals = take<double>(next, head_size * kRows);
     queries = take<float>(next, head_size * kRows);
     outputs = take<float>(next, head_size * kRows);
     scores = take<float>(next, (sampled > distinct ? sampled : distinct) * kRows);
