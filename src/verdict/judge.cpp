@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <limits>
 
 #include "base/names.h"
 #include "base/numbers.h"
@@ -57,9 +57,12 @@ void apply_watch(const WatchedCell& watched, Evidence& evidence) {
   evidence.p_worse = watched.p_worse;
   evidence.p_better = watched.p_better;
   evidence.p_not_same = watched.p_not_same;
+  // What a fixed number of samples could see says nothing about a cell that stopped when it had seen enough.
+  if (!watched.note.empty()) evidence.detectable = std::numeric_limits<double>::infinity();
 }
 
-std::string decided_text(const CellVerdict& cell, const CellPair& pair, const Policy& policy) {
+std::string decided_text(const CellVerdict& cell, const CellPair& pair, const Policy& policy,
+                         const std::string& watched) {
   const Evidence& seen = *cell.evidence;
   std::string text = fmt::format("p = {:.2g}", cell.p_worse);
   switch (cell.verdict) {
@@ -79,7 +82,9 @@ std::string decided_text(const CellVerdict& cell, const CellPair& pair, const Po
                                               : fmt::format("about {} samples would decide", seen.deciding_n);
   }
   if (pair.pairing == Pairing::kUnpaired) text += "; " + pair.why;
-  if (pair.first->samples() != pair.second->samples() && pair.pairing == Pairing::kPaired) {
+  if (!watched.empty()) {
+    text += "; " + watched;
+  } else if (pair.first->samples() != pair.second->samples() && pair.pairing == Pairing::kPaired) {
     text += fmt::format("; {} samples in the baseline, {} now", pair.first->samples(), pair.second->samples());
   }
   return text;
@@ -255,9 +260,8 @@ CheckResult judge(const std::vector<GateCell>& baseline, const std::vector<GateC
                    : p_better <= policy.alpha                  ? Verdict::kBetter
                    : cell.evidence->p_not_same <= policy.alpha ? Verdict::kSame
                                                                : Verdict::kUndecided;
-    cell.why = decided_text(cell, pairs[i], policy);
     const auto watched = options.watched.find(cell.name);
-    if (watched != options.watched.end() && !watched->second.note.empty()) cell.why += "; " + watched->second.note;
+    cell.why = decided_text(cell, pairs[i], policy, watched == options.watched.end() ? "" : watched->second.note);
   }
   for (const LimitEvidence& limit : limits) {
     CellVerdict cell;
