@@ -23,24 +23,34 @@ double at_least(double r, double n, double p) {
   return boost::math::ibeta(r, n - r + 1, p);
 }
 
-// Binomial probabilities by logarithms of factorials.
+// Logarithms of the factorials up to n.
 class Factorials {
  public:
   explicit Factorials(std::int64_t n) : logs_(static_cast<std::size_t>(n) + 1, 0) {
     for (std::size_t i = 2; i < logs_.size(); ++i) logs_[i] = logs_[i - 1] + std::log(static_cast<double>(i));
   }
-  // P(K = k), K binomial(n, p).
-  double binomial(std::int64_t k, std::int64_t n, double p) const {
+  double log(std::int64_t i) const { return logs_[static_cast<std::size_t>(i)]; }
+
+ private:
+  std::vector<double> logs_;
+};
+
+// P(K = k) for K binomial(n, p), any n and k at one p.
+class Binomial {
+ public:
+  Binomial(const Factorials& factorials, double p)
+      : factorials_(factorials), p_(p), log_p_(std::log(p)), log_rest_(std::log1p(-p)) {}
+  double at(std::int64_t k, std::int64_t n) const {
     if (k < 0 || k > n) return 0;
-    if (p <= 0) return k == 0 ? 1 : 0;
-    if (p >= 1) return k == n ? 1 : 0;
-    return std::exp(log(n) - log(k) - log(n - k) + static_cast<double>(k) * std::log(p) +
-                    static_cast<double>(n - k) * std::log1p(-p));
+    if (p_ <= 0) return k == 0 ? 1 : 0;
+    if (p_ >= 1) return k == n ? 1 : 0;
+    return std::exp(factorials_.log(n) - factorials_.log(k) - factorials_.log(n - k) + static_cast<double>(k) * log_p_ +
+                    static_cast<double>(n - k) * log_rest_);
   }
 
  private:
-  double log(std::int64_t i) const { return logs_[static_cast<std::size_t>(i)]; }
-  std::vector<double> logs_;
+  const Factorials& factorials_;
+  double p_, log_p_, log_rest_;
 };
 
 struct Range {
@@ -61,11 +71,11 @@ double left_out(double visited) {
   return 1 - visited > kRounding ? 1 - visited : 0;
 }
 
-// Largest value of `p_at` over [low, high], looked at twice per standard deviation of the nuisance rate.
+// Largest value of `p_at` over [low, high], looked at four times per standard deviation of the nuisance rate.
 template <class Function>
 double maximum(double low, double high, double standard_deviation, const Function& p_at) {
-  constexpr int kMinSteps = 8, kMaxSteps = 64;
-  const double wanted = (high - low) / (standard_deviation / 2);
+  constexpr int kMinSteps = 16, kMaxSteps = 96;
+  const double wanted = (high - low) / (standard_deviation / 4);
   const int steps = std::clamp(static_cast<int>(std::ceil(wanted)), kMinSteps, kMaxSteps);
   double largest = 0;
   for (int i = 0; i <= steps; ++i) {
@@ -112,17 +122,18 @@ double paired_drop_p(std::int64_t only_first, std::int64_t only_second, std::int
     // observed grows by 0 or 1 with m, and so the tail follows by recurrence.
     const double share = std::min(1.0, (discordant_rate + drop) / 2 / discordant_rate);
     const Range range = bulk(n, discordant_rate);
+    const Binomial num_discordant(factorials, discordant_rate), first_count(factorials, share);
     std::int64_t needed = 0;
     while (needed <= range.first && !extreme(needed, range.first)) ++needed;
     double tail = at_least(static_cast<double>(needed), static_cast<double>(range.first), share);
     double total = 0, visited = 0;
     for (std::int64_t m = range.first; m <= range.last; ++m) {
-      const double mass = factorials.binomial(m, n, discordant_rate);
+      const double mass = num_discordant.at(m, n);
       visited += mass;
       total += mass * tail;
-      tail += share * factorials.binomial(needed - 1, m, share);
+      tail += share * first_count.at(needed - 1, m);
       if (!extreme(needed, m + 1)) {
-        tail -= factorials.binomial(needed, m + 1, share);
+        tail -= first_count.at(needed, m + 1);
         ++needed;
       }
     }
@@ -160,14 +171,19 @@ double unpaired_drop_p(std::int64_t right1, std::int64_t n1, std::int64_t right2
   std::vector<double> tails(static_cast<std::size_t>(n1) + 2);
   const double worst = maximum(low, high, deviation, [&](double rate2) {
     const double rate1 = std::clamp(rate2 + drop, 0.0, 1.0);
-    tails[static_cast<std::size_t>(n1) + 1] = 0;
-    for (std::int64_t k = n1; k >= 0; --k) {
-      tails[static_cast<std::size_t>(k)] = tails[static_cast<std::size_t>(k) + 1] + factorials.binomial(k, n1, rate1);
+    const Binomial first_count(factorials, rate1), second_count(factorials, rate2);
+    // Below the bulk of the first count its tail is 1, above it next to nothing.
+    const Range firsts = bulk(n1, rate1);
+    constexpr double kBeyond = 1e-10;
+    std::fill(tails.begin(), tails.begin() + firsts.first, 1.0);
+    std::fill(tails.begin() + firsts.last + 1, tails.end(), kBeyond);
+    for (std::int64_t k = firsts.last; k >= firsts.first; --k) {
+      tails[static_cast<std::size_t>(k)] = tails[static_cast<std::size_t>(k) + 1] + first_count.at(k, n1);
     }
     const Range range = bulk(n2, rate2);
     double total = 0, visited = 0;
     for (std::int64_t k = range.first; k <= range.last; ++k) {
-      const double mass = factorials.binomial(k, n2, rate2);
+      const double mass = second_count.at(k, n2);
       visited += mass;
       total += mass * tails[static_cast<std::size_t>(needed[static_cast<std::size_t>(k)])];
     }

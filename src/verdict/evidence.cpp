@@ -62,11 +62,11 @@ double none_of_n(const Policy& policy, const TestLevels& levels) {
 
 // "At most a loss of same_within": by the samples lost alone, which needs no nuisance rate and fewest samples where
 // nothing flips, or by losses less gains; each at half the level.
-double paired_not_same_p(const Counts& counts, double same_within, double gamma) {
+double paired_not_same_p(const Counts& counts, double same_within, const TestLevels& levels) {
   const double by_losses = below_floor_p(counts.lost, counts.n, same_within);
-  if (2 * by_losses <= gamma) return 2 * by_losses;
-  return std::min(1.0,
-                  2 * std::min(by_losses, paired_drop_p(counts.gained, counts.lost, counts.n, -same_within, gamma)));
+  if (2 * by_losses <= levels.same_level) return 2 * by_losses;
+  return std::min(
+      1.0, 2 * std::min(by_losses, paired_drop_p(counts.gained, counts.lost, counts.n, -same_within, levels.gamma)));
 }
 
 void weigh_paired(const Counts& counts, const Policy& policy, const TestLevels& levels, Evidence& evidence) {
@@ -81,7 +81,7 @@ void weigh_paired(const Counts& counts, const Policy& policy, const TestLevels& 
   evidence.high = interval.high;
   evidence.p_worse = paired_drop_p(counts.lost, counts.gained, counts.n, policy.smallest_effect, levels.gamma);
   evidence.p_better = paired_drop_p(counts.gained, counts.lost, counts.n, policy.smallest_effect, levels.gamma);
-  evidence.p_not_same = paired_not_same_p(counts, policy.same_within, levels.gamma);
+  evidence.p_not_same = paired_not_same_p(counts, policy.same_within, levels);
   const double gain_rate = rate(counts.gained, counts.n);
   evidence.detectable = detectable_paired_drop(counts.n, gain_rate, policy.smallest_effect, levels.level, kPower);
   evidence.deciding_n =

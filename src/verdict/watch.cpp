@@ -46,8 +46,11 @@ void CellWatch::add(std::string_view outcomes) {
 }
 
 bool CellWatch::decided() const {
-  return may_stop_ && (worse_.max_log_wealth() >= worse_threshold_ || better_.max_log_wealth() >= worse_threshold_ ||
-                       same_.max_log_wealth() >= same_threshold_);
+  if (!may_stop_) return false;
+  if (worse_.max_log_wealth() >= worse_threshold_ || better_.max_log_wealth() >= worse_threshold_) return true;
+  // A cell that is on its way to another verdict goes on.
+  constexpr double kOnItsWay = 1;
+  return same_.max_log_wealth() >= same_threshold_ && std::max(worse_.log_wealth(), better_.log_wealth()) < kOnItsWay;
 }
 
 double CellWatch::expected_samples_left() const {

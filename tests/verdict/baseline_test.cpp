@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "base/expect_error.h"
-#include "verdict/cells.h"
+#include "tests/base/expect_error.h"
+#include "tests/verdict/cells.h"
 #include "verdict/compare.h"
 #include "verdict/matching.h"
 
@@ -28,7 +28,7 @@ TEST(Outcomes, PackFourToADigit) {
   EXPECT_EQ(pack_outcomes("1101"), "d");
   EXPECT_EQ(pack_outcomes("11011"), "d8");
   EXPECT_EQ(pack_outcomes(""), "");
-  for (const std::string& outcomes : {"1", "0", "10110", "00000000", "111111111"}) {
+  for (const std::string outcomes : {"1", "0", "10110", "00000000", "111111111"}) {
     EXPECT_EQ(unpack_outcomes(pack_outcomes(outcomes), static_cast<std::int64_t>(outcomes.size()), "x"), outcomes);
   }
   EXPECT_NE(error_of([] { unpack_outcomes("d8", 4, "x"); }).find("2 digits for 4 samples"), std::string::npos);

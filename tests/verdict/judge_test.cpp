@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "base/expect_error.h"
-#include "verdict/cells.h"
+#include "tests/base/expect_error.h"
+#include "tests/verdict/cells.h"
 
 namespace lenbench {
 namespace {

@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <pugixml.hpp>
 
-#include "base/temporary_folder.h"
-#include "verdict/cells.h"
+#include "tests/base/temporary_folder.h"
+#include "tests/verdict/cells.h"
 
 namespace lenbench {
 namespace {
@@ -40,17 +40,17 @@ CheckResult every_verdict() {
 TEST(JUnit, FitsTheSchema) {
   const std::string xml = check_junit(every_verdict(), kHeading);
   const TemporaryFolder folder;
-  std::ofstream(folder.path("check.xml")) << xml;
+  std::ofstream(folder / "check.xml") << xml;
   const std::string command = "xmllint --noout --schema '" LENBENCH_TEST_DATA "/verdict/junit.xsd' '" +
-                              folder.path("check.xml") + "' 2>'" + folder.path("err") + "'";
+                              (folder / "check.xml") + "' 2>'" + (folder / "err") + "'";
   const int code = std::system(command.c_str());
-  std::ifstream errors(folder.path("err"));
+  std::ifstream errors(folder / "err");
   EXPECT_EQ(code, 0) << std::string(std::istreambuf_iterator<char>(errors), {}) << xml
                      << "\n(xmllint is in Debian's libxml2-utils)";
   // The schema itself can refuse: an element it does not know.
-  std::ofstream(folder.path("bad.xml")) << "<testsuites><suite/></testsuites>";
-  const std::string bad = "xmllint --noout --schema '" LENBENCH_TEST_DATA "/verdict/junit.xsd' '" +
-                          folder.path("bad.xml") + "' 2>/dev/null";
+  std::ofstream(folder / "bad.xml") << "<testsuites><suite/></testsuites>";
+  const std::string bad =
+      "xmllint --noout --schema '" LENBENCH_TEST_DATA "/verdict/junit.xsd' '" + (folder / "bad.xml") + "' 2>/dev/null";
   EXPECT_NE(std::system(bad.c_str()), 0);
 }
 

@@ -2,9 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <random>
 
-#include "verdict/cells.h"
+#include "tests/verdict/cells.h"
 #include "verdict/judge.h"
 #include "verdict/watch.h"
 
@@ -79,7 +80,7 @@ TEST(Simulation, FalseAlarmsOverFortyCellsStayBelowTheLevel) {
        }}};
   for (const Case& one : cases) {
     std::mt19937_64 random(2024);
-    constexpr int kRuns = 400;
+    constexpr int kRuns = 300;
     int red = 0;
     for (int run = 0; run < kRuns; ++run)
       red += judged(drawn_check(random, one.rates)).exit_code() == ExitCode::kWorse ? 1 : 0;
@@ -206,7 +207,7 @@ TEST(Sequential, KeepsItsErrorRate) {
   // At the edge of the null in a family of one, where the level is largest.
   const Policy policy;
   std::mt19937_64 random(21);
-  constexpr int kRuns = 3000;
+  constexpr int kRuns = 2000;
   for (const double flips : {0.002, 0.02, 0.3}) {
     int worse = 0;
     const Rates edge{(flips + policy.smallest_effect) / 2, (flips - policy.smallest_effect) / 2, 0.5};

@@ -5,7 +5,7 @@
 
 #include <stdexcept>
 
-#include "verdict/cells.h"
+#include "tests/verdict/cells.h"
 
 namespace lenbench {
 namespace {
