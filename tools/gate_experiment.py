@@ -130,8 +130,34 @@ def verdict(options, now, baseline):
     return report["cells"][0]["verdict"]
 
 
+def all_outcomes(records):
+    return "".join(json.loads(line)["outcomes"] for line in records.values())
+
+
+def with_outcomes(line, outcomes):
+    """The Record of other samples: what a check reads, without the figures that it does not."""
+    record = json.loads(line)
+    record["outcomes"] = outcomes
+    record["samples_requested"] = record["measurement"]["samples"] = len(outcomes)
+    for name in ("exact", "answer", "token"):
+        record["measurement"][name] = None
+    return json.dumps(record, separators=(",", ":")) + "\n"
+
+
+def redrawn(options, damaged, intact):
+    """Verdicts on `options.redraws` sets of `options.samples` addresses drawn from all those measured."""
+    generator = random.Random("redrawn")
+    before, after = all_outcomes(intact), all_outcomes(damaged)
+    words = []
+    for _ in range(options.redraws):
+        chosen = generator.sample(range(len(before)), options.samples)
+        words.append(verdict(options, with_outcomes(damaged[0], "".join(after[i] for i in chosen)),
+                             with_outcomes(intact[0], "".join(before[i] for i in chosen))))
+    return words
+
+
 def right(records):
-    outcomes = "".join(json.loads(line)["outcomes"] for line in records.values())
+    outcomes = all_outcomes(records)
     return outcomes.count("1") / len(outcomes), len(outcomes)
 
 
@@ -150,6 +176,7 @@ def main():
     parser.add_argument("-o", "--output", required=True, type=pathlib.Path)
     parser.add_argument("--samples", type=int, default=1000, help="samples of one gate run")
     parser.add_argument("--seeds", type=int, default=20, help="gate runs; samples x seeds measure the true drop")
+    parser.add_argument("--redraws", type=int, default=200, help="further gate runs on addresses drawn from all of them")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--plan", type=pathlib.Path, default=pathlib.Path(__file__).with_name("gate_experiment.json"))
     options = parser.parse_args()
@@ -173,7 +200,8 @@ def main():
             fresh = [verdict(options, damaged[s], intact[(s + 1) % options.seeds]) for s in seeds]
             entry["damages"].append({"kind": kind, "amount": amount, "accuracy": rate(damaged),
                                      "true_drop": round(right(intact)[0] - right(damaged)[0], 5),
-                                     "same_addresses": tally(words), "fresh_samples": tally(fresh)})
+                                     "same_addresses": tally(words), "fresh_samples": tally(fresh),
+                                     "redrawn_addresses": tally(redrawn(options, damaged, intact))})
             print(json.dumps(entry["damages"][-1]), file=sys.stderr)
         report["models"].append(entry)
         options.output.parent.mkdir(parents=True, exist_ok=True)
