@@ -33,6 +33,7 @@ const std::vector<CommandEntry>& commands();
 CommandEntry run_command();
 CommandEntry train_command();
 CommandEntry table_command();
+CommandEntry plot_command();
 CommandEntry list_command();
 CommandEntry show_command();
 CommandEntry gen_command();

@@ -13,7 +13,7 @@ namespace lenbench::cli {
 
 const std::vector<CommandEntry>& commands() {
   static const std::vector<CommandEntry> all = {
-      run_command(), train_command(),   table_command(),  list_command(),      show_command(),
+      run_command(), train_command(),   table_command(),  plot_command(),      list_command(),      show_command(),
       gen_command(), inspect_command(), verify_command(), selfcheck_command(), completion_command()};
   return all;
 }

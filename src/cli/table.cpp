@@ -6,26 +6,14 @@
 #include "cli/flag_set.h"
 #include "cli/flags.h"
 #include "cli/paths.h"
+#include "cli/record_input.h"
 #include "cli/terminal.h"
-#include "record/store.h"
 #include "report/format.h"
 #include "report/grid.h"
 #include "report/published.h"
-#include "tasks/catalog.h"
 
 namespace lenbench::cli {
 namespace {
-
-// Defaults to leave out of a table's heading; a task that this build does not know shows all its parameters.
-std::map<std::string, std::string> default_parameters(const std::string& task) {
-  try {
-    TaskResources resources;
-    resources.documents.push_back({"none", "none"});
-    return make_task({task, {}, 0}, resources)->info().parameters;
-  } catch (const Error&) {
-    return {};
-  }
-}
 
 class Table : public Command {
  public:
@@ -46,7 +34,7 @@ class Table : public Command {
     if (files_.empty() && paper_.empty()) throw Error("table: name Record files, or a published table with --paper ID");
     GridRequest request;
     request.aggregate = parse_aggregate(aggregate_);
-    request.rows_by = parts(rows_by_);
+    request.rows_by = comma_parts(rows_by_);
     for (const std::string& field : request.rows_by) {
       require_one_of(field, "--rows-by", row_field_names());
     }
@@ -55,16 +43,9 @@ class Table : public Command {
     if (!paper_.empty() && metrics_.empty()) request.metric = parse_metric("exact");
     request.default_parameters = default_parameters;
 
-    std::vector<Record> records;
-    for (const std::string& file : files_) {
-      std::string note;
-      std::vector<Record> more = read_records(file, &note);
-      if (!note.empty()) print_note(note);
-      if (more.empty()) throw Error("'" + file + "' holds no Records");
-      records.insert(records.end(), more.begin(), more.end());
-    }
+    const std::vector<Record> records = files_.empty() ? std::vector<Record>{} : read_record_files(files_);
     std::vector<Grid> grids;
-    const std::vector<std::string> metrics = parts(metrics_);
+    const std::vector<std::string> metrics = comma_parts(metrics_);
     for (std::size_t i = 0; i < std::max<std::size_t>(1, metrics.size()); ++i) {
       if (!metrics.empty()) request.metric = parse_metric(metrics[i]);
       for (Grid& grid : build_grids(records, request)) grids.push_back(std::move(grid));
@@ -81,10 +62,6 @@ class Table : public Command {
   }
 
  private:
-  static std::vector<std::string> parts(const std::vector<std::string>& texts) {
-    return texts.empty() ? std::vector<std::string>{} : split(join(texts, ","), ',');
-  }
-
   // To the tables of the same task; when there is none, the refusal says which task it is.
   void add_paper(std::vector<Grid>& grids) const {
     const std::vector<PublishedTable> tables =

@@ -18,6 +18,7 @@ struct GridText {
   std::string caption;  // aggregate, n, seeds, split, interval kind, level of comparability
   std::vector<std::string> header;
   std::vector<std::vector<std::string>> rows;  // unescaped; a cell with a reason ends in " (k)"
+  std::vector<std::vector<bool>> best;         // parallel to rows: cells to print in bold
   std::vector<RowKind> kinds;                  // parallel to rows
   std::vector<std::string> notes;              // note k-1 is the reason behind "(k)"
 };

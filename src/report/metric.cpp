@@ -29,6 +29,9 @@ constexpr NamedMetric kMetrics[] = {
     {"sink", {Metric::kSink, HeadGroup::kAll}},
     {"sink-positionless", {Metric::kSink, HeadGroup::kPositionless}},
     {"sink-positional", {Metric::kSink, HeadGroup::kPositional}},
+    {"top", {Metric::kTop, HeadGroup::kAll}},
+    {"top-positionless", {Metric::kTop, HeadGroup::kPositionless}},
+    {"top-positional", {Metric::kTop, HeadGroup::kPositional}},
 };
 
 struct NamedAggregate {
@@ -40,6 +43,18 @@ constexpr NamedAggregate kAggregates[] = {
     {"mean", Aggregate::kMean},
     {"median", Aggregate::kMedian},
     {"max", Aggregate::kMax},
+    {"best-seed", Aggregate::kBestSeed},
+};
+
+struct NamedInterval {
+  const char* name;
+  IntervalChoice choice;
+};
+
+constexpr NamedInterval kIntervals[] = {
+    {"wilson", IntervalChoice::kRecorded},
+    {"bootstrap", IntervalChoice::kBootstrap},
+    {"none", IntervalChoice::kNone},
 };
 
 }  // namespace
@@ -72,9 +87,23 @@ Aggregate parse_aggregate(std::string_view name) {
                           join(aggregate_names(), ", ")));
 }
 
+std::vector<std::string> interval_names() {
+  std::vector<std::string> names;
+  for (const NamedInterval& named : kIntervals) names.emplace_back(named.name);
+  return names;
+}
+
+IntervalChoice parse_interval(std::string_view name) {
+  for (const NamedInterval& named : kIntervals) {
+    if (name == named.name) return named.choice;
+  }
+  throw Error(fmt::format("unknown interval '{}'{}; there are {}", name, did_you_mean(name, interval_names()),
+                          join(interval_names(), ", ")));
+}
+
 std::string metric_name(const MetricChoice& choice) {
   for (const NamedMetric& named : kMetrics) {
-    if (choice == named.choice) return named.name;
+    if (choice.metric == named.choice.metric && choice.heads == named.choice.heads) return named.name;
   }
   return metric_name({choice.metric, HeadGroup::kAll});
 }
@@ -96,10 +125,12 @@ std::optional<double> head_mean(const Measurement& measurement, const MetricChoi
   for (const HeadMeans& head : measurement.heads) {
     if (choice.heads == HeadGroup::kPositionless && head.has_position) continue;
     if (choice.heads == HeadGroup::kPositional && !head.has_position) continue;
+    if ((choice.layer >= 0 && head.layer != choice.layer) || (choice.head >= 0 && head.head != choice.head)) continue;
     std::optional<double> value;
     if (choice.metric == Metric::kEntropy) value = head.normalized_entropy;
     if (choice.metric == Metric::kSupport) value = head.support;
     if (choice.metric == Metric::kSink) value = head.sink_mass;
+    if (choice.metric == Metric::kTop) value = head.top_mass;
     if (!value) continue;
     sum += *value;
     ++count;

@@ -1,0 +1,251 @@
+// From groups to Grids: rows, columns, cells, floors and the best of each column.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "base/error.h"
+#include "base/names.h"
+#include "report/best.h"
+#include "report/grid_fields.h"
+#include "report/grid_state.h"
+#include "report/reading.h"
+
+namespace lenbench {
+
+std::string GridBuilder::State::repeat_name(const Repeat& repeat) const {
+  const std::string seed = fmt::format("data seed {}", repeat.data_seed);
+  const std::string& checkpoint = checkpoints.text(repeat.checkpoint);
+  return checkpoint.empty() ? seed : fmt::format("checkpoint {}, {}", checkpoint.substr(0, 8), seed);
+}
+
+// The name, with the fields asked for and those in which rows of this name differ.
+std::string GridBuilder::State::row_label(const Group& group, std::uint32_t row) const {
+  const RowDraft& draft = group.rows[row];
+  std::vector<std::string> details;
+  for (std::size_t i = 0; i < separates.size(); ++i) {
+    if (i == kModelField || !separates[i]) continue;
+    bool show = listed[i];
+    for (const RowDraft& other : group.rows) {
+      const bool same_name = !separates[kModelField] || other.model == draft.model;
+      show = show || (same_name && other.fields[i] != draft.fields[i]);
+    }
+    if (show && !draft.fields[i].empty()) details.push_back(draft.fields[i]);
+  }
+  if (separates[kModelField]) {
+    return details.empty() ? draft.model : fmt::format("{} ({})", draft.model, join(details, ", "));
+  }
+  return details.empty() ? "all" : join(details, ", ");
+}
+
+void GridBuilder::State::require_same(const Group& group, const Kept& a, const Kept& b) const {
+  const std::string place = fmt::format("{} on {} at length {}, data seed {}", models.text(a.model),
+                                        group.question.task, a.length, a.repeat.data_seed);
+  if (a.samples_requested != b.samples_requested) {
+    throw Error(fmt::format("{} was measured twice, with {} and with {} samples: pass one of the two files", place,
+                            a.samples_requested, b.samples_requested));
+  }
+  if (a.digest != b.digest) {
+    throw Error(fmt::format("two different Records of {}: pass one of the two files", place));
+  }
+}
+
+std::string GridBuilder::State::shown_parameters(const Question& question) const {
+  std::map<std::string, std::string> defaults;
+  if (request.default_parameters) defaults = request.default_parameters(question.task);
+  std::vector<std::string> shown;
+  for (const auto& [key, value] : question.parameters) {
+    const auto found = defaults.find(key);
+    if (found == defaults.end() || found->second != value) shown.push_back(key + "=" + value);
+  }
+  return join(shown, ",");
+}
+
+GridCell GridBuilder::State::cell_of(const Repeats& present, const std::set<Repeat>& repeats, std::size_t which) const {
+  GridCell cell;
+  if (present.empty()) {
+    cell.reason = "not measured";
+    return cell;
+  }
+  Repeats parts;
+  std::vector<std::string> gaps;
+  std::set<std::string> whys_here;
+  std::set<std::uint64_t> seeds;
+  std::set<std::uint32_t> checkpoints_here;
+  auto next = present.begin();
+  for (const Repeat& repeat : repeats) {
+    const Kept* kept = next != present.end() && (*next)->repeat == repeat ? *next++ : nullptr;
+    if (kept != nullptr && has_value(*kept, which)) {
+      parts.push_back(kept);
+      cell.n += kept->samples;
+      seeds.insert(repeat.data_seed);
+      checkpoints_here.insert(repeat.checkpoint);
+      continue;
+    }
+    std::string why = kept == nullptr ? "not measured" : whys.text(kept->why);
+    if (why.empty()) why = "this task has no such accuracy";
+    whys_here.insert(why);
+    gaps.push_back(repeat_name(repeat) + " " + why);
+  }
+  cell.repeats = static_cast<std::int64_t>(parts.size());
+  cell.data_seeds.assign(seeds.begin(), seeds.end());
+  cell.checkpoints = static_cast<std::int64_t>(checkpoints_here.size());
+  if (!parts.empty()) aggregate_repeats(parts, which, request.aggregate, cell);
+  if (gaps.empty()) return cell;
+  if (parts.empty()) {
+    cell.reason = whys_here.size() == 1 ? *whys_here.begin() : join(gaps, "; ");
+  } else {
+    cell.reason = fmt::format("{} of {} repeats: {}", parts.size(), repeats.size(), join(gaps, "; "));
+  }
+  return cell;
+}
+
+// Of the repeats with the most values, the one whose mean over the row is best; all when there is but one.
+std::set<Repeat> GridBuilder::State::best_seed(const std::vector<Repeats>& row, const std::set<Repeat>& repeats,
+                                               std::size_t which, Metric metric) const {
+  if (repeats.size() < 2) return repeats;
+  std::map<Repeat, std::pair<std::int64_t, double>> totals;
+  for (const Repeats& cell : row) {
+    for (const Kept* kept : cell) {
+      if (!has_value(*kept, which)) continue;
+      auto& [count, sum] = totals[kept->repeat];
+      ++count;
+      sum += smaller_is_better(metric) ? -kept->values[which].value : kept->values[which].value;
+    }
+  }
+  if (totals.empty()) return repeats;
+  // Equal counts, so that sums compare as means do.
+  const auto best =
+      std::max_element(totals.begin(), totals.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return {best->first};
+}
+
+GridRow GridBuilder::State::chance_row(const std::vector<const Kept*>& members,
+                                       const std::vector<std::uint32_t>& columns) {
+  GridRow row;
+  row.name = "chance";
+  row.kind = RowKind::kChance;
+  row.cells.resize(columns.size());
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    GridCell& cell = row.cells[i];
+    bool differ = false;
+    for (const Kept* kept : members) {
+      if (kept->column != columns[i] || std::isnan(kept->chance)) continue;
+      differ = differ || (cell.value && *cell.value != kept->chance);
+      cell.value = kept->chance;
+    }
+    if (!cell.value) cell.reason = "not measured";
+    if (differ) cell = {{}, {}, {}, 0, 0, {}, 0, false, "differs among the models of this column"};
+  }
+  return row;
+}
+
+void GridBuilder::State::mark_best(Grid& grid, const std::vector<std::vector<Repeats>>& shown, std::size_t which,
+                                   Metric metric) {
+  std::set<std::string> tests;
+  for (std::size_t column = 0; column < grid.columns.size(); ++column) {
+    std::vector<Contender> contenders;
+    std::vector<GridCell*> cells;
+    for (std::size_t row = 0; row < shown.size(); ++row) {
+      GridCell& cell = grid.rows[row].cells[column];
+      if (grid.rows[row].kind != RowKind::kMeasured || !cell.value) continue;
+      contenders.push_back({*cell.value, shown[row][column]});
+      cells.push_back(&cell);
+    }
+    const std::vector<bool> best = best_of_column(contenders, which, metric, tests);
+    for (std::size_t i = 0; i < cells.size(); ++i) cells[i]->best = best[i];
+  }
+  if (tests.empty()) return;
+  grid.best_rule = "best of its column and those not told apart from it at 5 % (" +
+                   join({tests.begin(), tests.end()}, "; ") + "; Holm over the column), where any is told apart";
+}
+
+Grid GridBuilder::State::build(const Group& group, std::uint8_t probe) const {
+  const std::vector<MetricChoice> metrics = candidates(group.question);
+  const std::size_t which = metrics.size() > 1 && group.several_answers ? 1 : 0;
+  const MetricChoice& choice = metrics[which];
+  Grid grid;
+  grid.task = group.question.task;
+  grid.parameters = shown_parameters(group.question);
+  grid.task_version = group.question.task_version;
+  grid.split = group.question.split;
+  grid.comparability = group.question.comparability;
+  grid.metric = metric_name(choice);
+  grid.percent = is_proportion(choice.metric);
+  grid.aggregate = aggregate_name(request.aggregate);
+  grid.probe_rows = group.probes[probe];
+
+  std::vector<const Kept*> members;
+  for (const Kept& kept : group.kept) {
+    if (probe == 0 || kept.probe == 0 || kept.probe == probe) members.push_back(&kept);
+  }
+  std::stable_sort(members.begin(), members.end(), [](const Kept* a, const Kept* b) {
+    return std::tie(a->row, a->column, a->repeat) < std::tie(b->row, b->column, b->repeat);
+  });
+  std::vector<std::uint32_t> columns(group.columns.size());
+  std::iota(columns.begin(), columns.end(), 0U);
+  std::stable_sort(columns.begin(), columns.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return group.columns[a].order < group.columns[b].order; });
+  std::erase_if(columns, [&](std::uint32_t column) {
+    return std::none_of(members.begin(), members.end(), [&](const Kept* kept) { return kept->column == column; });
+  });
+  std::map<std::uint32_t, std::size_t> places;
+  for (const std::uint32_t column : columns) {
+    places[column] = grid.columns.size();
+    grid.columns.push_back({group.columns[column].label, group.columns[column].length});
+  }
+
+  bool has_interval = false, has_repeats = false, any_value = false;
+  std::vector<std::vector<Repeats>> shown;
+  for (auto begin = members.begin(); begin != members.end();) {
+    const std::uint32_t row = (*begin)->row;
+    std::vector<Repeats> cells(columns.size());
+    std::set<Repeat> repeats;
+    for (; begin != members.end() && (*begin)->row == row; ++begin) {
+      const Kept& kept = **begin;
+      repeats.insert(kept.repeat);
+      Repeats& cell = cells[places[kept.column]];
+      if (!cell.empty() && cell.back()->model != kept.model) {
+        throw Error(fmt::format("'{}' and '{}' would share a cell: add model to --rows-by",
+                                models.text(cell.back()->model), models.text(kept.model)));
+      }
+      if (!cell.empty() && cell.back()->repeat == kept.repeat) {
+        require_same(group, *cell.back(), kept);
+      } else {
+        cell.push_back(&kept);
+      }
+    }
+    const RowDraft& draft = group.rows[row];
+    GridRow line{row_label(group, row), draft.kind, "", "", draft.train_length, draft.transform, {}};
+    if (request.aggregate == Aggregate::kBestSeed) {
+      const std::size_t all = repeats.size();
+      repeats = best_seed(cells, repeats, which, choice.metric);
+      for (Repeats& cell : cells) {
+        std::erase_if(cell, [&](const Kept* kept) { return !repeats.contains(kept->repeat); });
+      }
+      if (all > 1 && repeats.size() == 1) {
+        line.remark = fmt::format("best of {} runs by the mean of its cells: {}", all, repeat_name(*repeats.begin()));
+      }
+    }
+    for (Repeats& cell : cells) {
+      line.cells.push_back(cell_of(cell, repeats, which));
+      std::erase_if(cell, [&](const Kept* kept) { return !has_value(*kept, which); });
+      any_value = any_value || line.cells.back().value;
+      has_interval = has_interval || line.cells.back().low;
+      has_repeats = has_repeats || line.cells.back().repeats > 1;
+    }
+    grid.rows.push_back(std::move(line));
+    shown.push_back(std::move(cells));
+  }
+  const bool several_runs_pooled = request.aggregate != Aggregate::kMean && has_repeats;
+  if (request.mark_best && !several_runs_pooled) mark_best(grid, shown, which, choice.metric);
+  const bool chance_applies = choice.metric == Metric::kAnswer ||
+                              (choice.metric == Metric::kExact && group.single_answers && !group.several_answers);
+  if (request.chance_row && chance_applies && any_value) grid.rows.push_back(chance_row(members, columns));
+  if (has_interval) grid.interval_kind = interval_sentence(choice.metric, request.interval, has_repeats);
+  return grid;
+}
+
+}  // namespace lenbench
