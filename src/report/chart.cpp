@@ -45,14 +45,14 @@ LineStyle style_of(std::string_view transform) {
 
 std::vector<NamedStyle> line_styles(const Figure& figure) {
   std::vector<NamedStyle> styles;
-  std::map<std::string, std::size_t> sharing;
   for (const LinePanel& panel : figure.lines) {
+    std::map<std::string, std::size_t> sharing;
     for (const ChartLine& line : panel.lines) {
       const bool known =
           std::any_of(styles.begin(), styles.end(), [&](const NamedStyle& style) { return style.name == line.name; });
+      const std::size_t place = sharing[line.transform]++;
       if (known) continue;
       LineStyle style = style_of(line.transform);
-      const std::size_t place = sharing[line.transform]++;
       if (place > 0) style.dash = kDashes[place % std::size(kDashes)];
       styles.push_back({line.name, style});
     }

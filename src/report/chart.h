@@ -65,7 +65,7 @@ struct LineStyle {
 LineStyle style_of(std::string_view transform);
 
 // Looks of all lines of a figure by name, in order of first appearance: the look of their transform, with other dashes
-// where several lines share one.
+// where several lines of a panel share one.
 struct NamedStyle {
   std::string name;
   LineStyle style;

@@ -65,8 +65,6 @@ Json line_panel(const LinePanel& panel, const std::vector<NamedStyle>& styles) {
     return Json{{"field", "line"}, {"type", "nominal"}, {"title", nullptr}, {"scale", style_scale(styles, part)}};
   };
   const Json colour = by_line([](const LineStyle& style) { return Json(style.colour); });
-  Json plain_colour = colour;
-  plain_colour["legend"] = nullptr;
   const Json tooltip = Json::array({{{"field", "line"}, {"type", "nominal"}},
                                     {{"field", "length"}, {"type", "quantitative"}},
                                     {{"field", "value"}, {"type", "quantitative"}, {"format", ".4g"}},
@@ -86,11 +84,11 @@ Json line_panel(const LinePanel& panel, const std::vector<NamedStyle>& styles) {
   const Json whole = Json::array({{{"filter", "isValid(datum.low)"}}});
   layers.push_back({{"transform", whole},
                     {"mark", {{"type", "area"}, {"opacity", 0.13}}},
-                    {"encoding", {{"x", x}, {"y", y("low")}, {"y2", {{"field", "high"}}}, {"color", plain_colour}}}});
+                    {"encoding", {{"x", x}, {"y", y("low")}, {"y2", {{"field", "high"}}}, {"color", colour}}}});
   // The band of a line with one point has no area.
   layers.push_back({{"transform", whole},
                     {"mark", {{"type", "rule"}, {"opacity", 0.35}}},
-                    {"encoding", {{"x", x}, {"y", y("low")}, {"y2", {{"field", "high"}}}, {"color", plain_colour}}}});
+                    {"encoding", {{"x", x}, {"y", y("low")}, {"y2", {{"field", "high"}}}, {"color", colour}}}});
   layers.push_back({{"mark", {{"type", "line"}, {"point", {{"size", 42}, {"filled", true}}}}},
                     {"encoding",
                      {{"x", x},
