@@ -34,6 +34,7 @@ CommandEntry run_command();
 CommandEntry train_command();
 CommandEntry table_command();
 CommandEntry plot_command();
+CommandEntry report_command();
 CommandEntry list_command();
 CommandEntry show_command();
 CommandEntry gen_command();

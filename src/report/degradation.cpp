@@ -71,7 +71,7 @@ std::string hole_text(const std::vector<Hole>& holes) {
 
 Grid degradation_grid(const Grid& accuracy) {
   Grid grid = accuracy;
-  grid.metric = "as named";
+  grid.metric = "degradation of " + accuracy.metric + " accuracy";
   grid.percent = false;
   grid.best_rule.clear();
   grid.rows.clear();

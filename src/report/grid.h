@@ -116,8 +116,8 @@ struct GridRequest {
 // Never averages over tasks, lengths or models. Repeats present elsewhere in the row but not here are named in the
 // cell's reason.
 //
-// GridCell::best: the best measured value of a column and those not told apart from it at 5 %, where at least one is;
-// see best.h.
+// GridCell::best: the best measured value of a column (of a row, where columns are not lengths) and those not told
+// apart from it at 5 %, where at least one is; see best.h.
 class GridBuilder {
  public:
   // Throws Error on an unknown field.

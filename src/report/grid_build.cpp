@@ -143,12 +143,14 @@ GridRow GridBuilder::State::chance_row(const std::vector<const Kept*>& members,
 }
 
 void GridBuilder::State::mark_best(Grid& grid, const std::vector<std::vector<Repeats>>& shown, std::size_t which,
-                                   Metric metric) {
+                                   Metric metric, bool across_rows) {
   std::set<std::string> tests;
-  for (std::size_t column = 0; column < grid.columns.size(); ++column) {
+  const std::size_t rows = shown.size(), columns = grid.columns.size();
+  for (std::size_t line = 0; line < (across_rows ? columns : rows); ++line) {
     std::vector<Contender> contenders;
     std::vector<GridCell*> cells;
-    for (std::size_t row = 0; row < shown.size(); ++row) {
+    for (std::size_t i = 0; i < (across_rows ? rows : columns); ++i) {
+      const std::size_t row = across_rows ? i : line, column = across_rows ? line : i;
       GridCell& cell = grid.rows[row].cells[column];
       if (grid.rows[row].kind != RowKind::kMeasured || !cell.value) continue;
       contenders.push_back({*cell.value, shown[row][column]});
@@ -158,8 +160,10 @@ void GridBuilder::State::mark_best(Grid& grid, const std::vector<std::vector<Rep
     for (std::size_t i = 0; i < cells.size(); ++i) cells[i]->best = best[i];
   }
   if (tests.empty()) return;
-  grid.best_rule = "best of its column and those not told apart from it at 5 % (" +
-                   join({tests.begin(), tests.end()}, "; ") + "; Holm over the column), where any is told apart";
+  const char* place = across_rows ? "column" : "row";
+  grid.best_rule = fmt::format(
+      "best of its {} and those not told apart from it at 5 % ({}; Holm over the {}), where any is told apart", place,
+      join({tests.begin(), tests.end()}, "; "), place);
 }
 
 Grid GridBuilder::State::build(const Group& group, std::uint8_t probe) const {
@@ -177,6 +181,7 @@ Grid GridBuilder::State::build(const Group& group, std::uint8_t probe) const {
   grid.aggregate = aggregate_name(request.aggregate);
   grid.probe_rows = group.probes[probe];
 
+  const bool by_length = request.columns == "length";
   std::vector<const Kept*> members;
   for (const Kept& kept : group.kept) {
     if (probe == 0 || kept.probe == 0 || kept.probe == probe) members.push_back(&kept);
@@ -230,7 +235,10 @@ Grid GridBuilder::State::build(const Group& group, std::uint8_t probe) const {
       }
     }
     for (Repeats& cell : cells) {
-      line.cells.push_back(cell_of(cell, repeats, which));
+      // Columns of different models have different repeats, by right.
+      std::set<Repeat> own;
+      for (const Kept* kept : cell) own.insert(kept->repeat);
+      line.cells.push_back(cell_of(cell, by_length ? repeats : own, which));
       std::erase_if(cell, [&](const Kept* kept) { return !has_value(*kept, which); });
       any_value = any_value || line.cells.back().value;
       has_interval = has_interval || line.cells.back().low;
@@ -240,7 +248,7 @@ Grid GridBuilder::State::build(const Group& group, std::uint8_t probe) const {
     shown.push_back(std::move(cells));
   }
   const bool several_runs_pooled = request.aggregate != Aggregate::kMean && has_repeats;
-  if (request.mark_best && !several_runs_pooled) mark_best(grid, shown, which, choice.metric);
+  if (request.mark_best && !several_runs_pooled) mark_best(grid, shown, which, choice.metric, by_length);
   const bool chance_applies = choice.metric == Metric::kAnswer ||
                               (choice.metric == Metric::kExact && group.single_answers && !group.several_answers);
   if (request.chance_row && chance_applies && any_value) grid.rows.push_back(chance_row(members, columns));

@@ -86,7 +86,8 @@ struct GridBuilder::State {
   std::set<Repeat> best_seed(const std::vector<Repeats>& row, const std::set<Repeat>& repeats, std::size_t which,
                              Metric metric) const;
   static GridRow chance_row(const std::vector<const Kept*>& members, const std::vector<std::uint32_t>& columns);
-  static void mark_best(Grid& grid, const std::vector<std::vector<Repeats>>& shown, std::size_t which, Metric metric);
+  static void mark_best(Grid& grid, const std::vector<std::vector<Repeats>>& shown, std::size_t which, Metric metric,
+                        bool across_rows);
 };
 
 }  // namespace lenbench

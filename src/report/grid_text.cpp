@@ -74,7 +74,8 @@ std::string metric_title(const Grid& grid) {
 std::string number_text(double value, const std::string& metric, bool percent) {
   if (percent) return fmt::format("{:.1f}", 100 * value);
   if (starts_with(metric, "perplexity")) return fmt::format("{:.2f}", value);
-  if (starts_with(metric, "support") || metric == "as named") return fmt::format("{:.1f}", value);
+  if (starts_with(metric, "support") || starts_with(metric, "degradation") || metric == "as named")
+    return fmt::format("{:.1f}", value);
   return fmt::format("{:.3f}", value);
 }
 
