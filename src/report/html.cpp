@@ -22,7 +22,7 @@ a { color: var(--link); }
 h1 { font-size: 1.6rem; line-height: 1.2; } h2 { font-size: 1.3rem; margin-top: 2.5rem; } h3 { font-size: 1.05rem; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-caption { text-align: left; padding: .5rem 0; } caption strong { display: block; } caption span { color: var(--faint); font-size: .85rem; }
+caption { text-align: left; padding: .5rem 0; } caption strong, caption span { display: block; max-width: min(70rem, calc(100vw - 2rem)); } caption span { color: var(--faint); font-size: .85rem; }
 th, td { padding: .3rem .6rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; vertical-align: top; }
 thead th { border-bottom: 2px solid var(--text); } tbody th, th:first-child { text-align: left; font-weight: normal; }
 tr.chance th, tr.chance td, tr.floor th, tr.floor td { color: var(--faint); background: var(--tint); }

@@ -176,7 +176,7 @@ std::string vega_lite(std::span<const Figure> figures) {
   }
   json["config"] = {{"view", {{"stroke", "#dddddd"}}},
                     {"axis", {{"labelFontSize", 10}}},
-                    {"legend", {{"orient", "right"}, {"labelLimit", 400}, {"symbolSize", 60}}}};
+                    {"legend", {{"orient", "right"}, {"labelLimit", 400}, {"symbolSize", 60}, {"symbolOpacity", 1}}}};
   return dump_json(json) + "\n";
 }
 
