@@ -24,6 +24,7 @@ class Plot : public Command {
     flags.positionals("RECORDS", files_, "Record files written by 'lenbench run -o'");
     flags.value("-o,--output", output_, "FILE", "FILE.vl.json, .svg, .png, .pdf or .html (default: JSON on stdout)");
     flags.value("--statistic", statistic_, "NAME", ("dispersion and heads: " + join(statistic_names(), ", ")).c_str());
+    flags.flag("--by-outcome", by_outcome_, "dispersion: right and wrong answers as lines of their own");
     flags.value("--aggregate", aggregate_, "NAME", "Over seeds: mean, median or max");
     flags.list("--rows-by", rows_by_, "FIELD", ("Separate lines by " + join(row_field_names(), ", ")).c_str());
   }
@@ -41,6 +42,7 @@ class Plot : public Command {
     request.rows_by = comma_parts(rows_by_);
     for (const std::string& field : request.rows_by) require_one_of(field, "--rows-by", row_field_names());
     request.statistic = statistic_;
+    request.by_outcome = by_outcome_;
     request.default_parameters = default_parameters;
     const std::vector<Record> records = read_record_files(files_);
 
@@ -80,11 +82,12 @@ class Plot : public Command {
     if (name == "accuracy") return "no exact-match cell was measured";
     if (name == "perplexity") return "no perplexity was measured";
     if (name == "depth") return "depth is known for tasks like niah-ids, whose samples say where the answer stands";
-    return "attention was not probed, see 'lenbench run --probe'";
+    return "the statistic was not measured, see 'lenbench run --probe'";
   }
 
   std::string what_, output_, statistic_ = "entropy", aggregate_ = "mean";
   std::vector<std::string> files_, rows_by_;
+  bool by_outcome_ = false;
 };
 
 }  // namespace

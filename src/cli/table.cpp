@@ -21,7 +21,7 @@ class Table : public Command {
   void define(FlagSet& flags) override {
     flags.positionals("RECORDS", files_, "Record files written by 'lenbench run -o'");
     flags.list("--metric", metrics_, "NAME",
-               "answer, exact, token, perplexity, bits-per-byte, entropy, support, sink, ...");
+               "answer, exact, token, perplexity, bits-per-byte, entropy, support, sink, top, source, ...");
     flags.value("--aggregate", aggregate_, "NAME", "Over seeds: mean, median, max or best-seed");
     flags.value("--format", format_, "NAME", "markdown, csv, json, latex or html");
     flags.value("--paper", paper_, "ID", "Add published rows; see 'lenbench list papers'");

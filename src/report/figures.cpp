@@ -153,6 +153,29 @@ std::vector<Figure> heat_figures(const std::vector<Slice>& slices, const std::st
   return figures;
 }
 
+// Title and description of a figure of small multiples; its panels stay.
+Figure dispersion_frame(const Grid& grid, bool by_outcome, Figure figure) {
+  figure.title = figure_title(grid);
+  figure.columns = 2;
+  figure.description = fmt::format(
+      "Means over heads, samples and {} rows{}, for each layer; a row's entropy is divided by the logarithm of the "
+      "number "
+      "of keys it sees. Dashed vertical rules mark training lengths.",
+      grid.probe_rows, by_outcome ? ", of right and of wrong answers apart" : "");
+  return figure;
+}
+
+// Adds the lines of `more`, their names ending in `ending`.
+void add_lines(LinePanel more, const std::string& ending, LinePanel& panel) {
+  std::vector<ChartLine> lines = std::move(panel.lines);
+  for (ChartLine& line : more.lines) {
+    line.name += ending;
+    lines.push_back(std::move(line));
+  }
+  if (!more.lines.empty()) panel = std::move(more);
+  panel.lines = std::move(lines);
+}
+
 constexpr int kBandWidth = 10;  // percent of depth
 
 // The samples of `record` whose answer stands in [low, low + kBandWidth), the last band closed, as a Record.
@@ -183,7 +206,7 @@ Record band_record(const Record& record, const std::vector<double>& depths, int 
 
 std::vector<std::string> figure_names() { return {"accuracy", "perplexity", "dispersion", "heads", "depth"}; }
 
-std::vector<std::string> statistic_names() { return {"entropy", "support", "sink", "top"}; }
+std::vector<std::string> statistic_names() { return {"entropy", "support", "sink", "top", "source"}; }
 
 Figure accuracy_figure(const std::vector<Record>& records, const FigureRequest& request) {
   Figure figure = curves(records, "exact_match", request);
@@ -201,32 +224,34 @@ std::vector<Figure> dispersion_figures(const std::vector<Record>& records, const
   const std::vector<Record> chosen = probed(records);
   std::set<std::int64_t> layers;
   for (const auto& [place, positional] : heads_of(chosen)) layers.insert(place.layer);
+  std::vector<std::pair<RowOutcome, std::string>> outcomes = {{RowOutcome::kAny, ""}};
+  if (request.by_outcome) outcomes = {{RowOutcome::kRight, ", right"}, {RowOutcome::kWrong, ", wrong"}};
   std::vector<Figure> figures;
   const Metric metric = metric_of(request);
   for (const std::int64_t layer : layers) {
     for (const HeadGroup group : {HeadGroup::kPositionless, HeadGroup::kPositional}) {
-      const std::vector<Grid> grids = build_grids(chosen, grid_request(request, MetricChoice{metric, group, layer}));
-      figures.resize(grids.size());
-      for (std::size_t i = 0; i < grids.size(); ++i) {
-        Figure& figure = figures[i];
-        LinePanel panel = panel_of(grids[i]);
-        if (panel.lines.empty()) continue;
-        panel.title =
+      std::vector<LinePanel> panels;
+      for (const auto& [outcome, ending] : outcomes) {
+        const std::vector<Grid> grids =
+            build_grids(chosen, grid_request(request, MetricChoice{metric, group, outcome, layer}));
+        figures.resize(grids.size());
+        panels.resize(grids.size());
+        for (std::size_t i = 0; i < grids.size(); ++i) {
+          Grid grid = grids[i];
+          grid.metric = request.statistic;
+          figures[i] = dispersion_frame(grid, request.by_outcome, std::move(figures[i]));
+          add_lines(panel_of(grid), ending, panels[i]);
+        }
+      }
+      for (std::size_t i = 0; i < panels.size(); ++i) {
+        if (panels[i].lines.empty()) continue;
+        panels[i].title =
             fmt::format("layer {}, heads {} positions", layer, group == HeadGroup::kPositionless ? "without" : "with");
         if (is_share(metric)) {
-          panel.low = 0;
-          panel.high = 1;
+          panels[i].low = 0;
+          panels[i].high = 1;
         }
-        Grid plain = grids[i];
-        plain.metric = request.statistic;
-        panel.value_title = value_title(plain);
-        figure.title = figure_title(plain);
-        figure.columns = 2;
-        figure.description = fmt::format(
-            "Means over heads, samples and {} rows, for each layer; a row's entropy is divided by the logarithm of the "
-            "number of keys it sees. Dashed vertical rules mark training lengths.",
-            plain.probe_rows);
-        figure.lines.push_back(std::move(panel));
+        figures[i].lines.push_back(std::move(panels[i]));
       }
     }
   }
@@ -238,9 +263,9 @@ std::vector<Figure> head_figures(const std::vector<Record>& records, const Figur
   const Metric metric = metric_of(request);
   std::vector<Slice> slices;
   for (const auto& [place, positional] : heads_of(chosen)) {
-    slices.push_back(
-        {fmt::format("layer {} head {}{}", place.layer, place.head, positional ? ", positional" : ""),
-         build_grids(chosen, grid_request(request, MetricChoice{metric, HeadGroup::kAll, place.layer, place.head}))});
+    slices.push_back({fmt::format("layer {} head {}{}", place.layer, place.head, positional ? ", positional" : ""),
+                      build_grids(chosen, grid_request(request, MetricChoice{metric, HeadGroup::kAll, RowOutcome::kAny,
+                                                                             place.layer, place.head}))});
   }
   std::vector<Figure> figures = heat_figures(slices, "head");
   for (Figure& figure : figures) {

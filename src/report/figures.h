@@ -14,15 +14,15 @@ namespace lenbench {
 
 struct FigureRequest {
   Aggregate aggregate = Aggregate::kMean;
-  std::vector<std::string> rows_by;  // as GridRequest::rows_by
-  // dispersion and heads: "entropy", "support", "sink" or "top".
-  std::string statistic = "entropy";
+  std::vector<std::string> rows_by;   // as GridRequest::rows_by
+  std::string statistic = "entropy";  // dispersion and heads: one of statistic_names()
+  bool by_outcome = false;            // dispersion: right and wrong answers as lines of their own
   std::function<std::map<std::string, std::string>(const std::string& task)> default_parameters;
 };
 
 // "accuracy", "perplexity", "dispersion", "heads", "depth".
 std::vector<std::string> figure_names();
-// "entropy", "support", "sink", "top".
+// "entropy", "support", "sink", "top", "source".
 std::vector<std::string> statistic_names();
 
 // One panel for each exact-match task and its parameters: the metric that `table` shows by default.

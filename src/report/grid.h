@@ -14,18 +14,23 @@
 
 namespace lenbench {
 
-enum class Metric { kAnswer, kExact, kToken, kPerplexity, kBitsPerByte, kEntropy, kSupport, kSink, kTop };
+enum class Metric { kAnswer, kExact, kToken, kPerplexity, kBitsPerByte, kEntropy, kSupport, kSink, kTop, kSource };
 // Which heads an attention metric covers: those with a positional bias or rotation, those without, or all.
 enum class HeadGroup { kAll, kPositionless, kPositional };
+// Which rows an attention metric covers: all that were probed, or those of answers that were right or wrong.
+enum class RowOutcome { kAny, kRight, kWrong };
 enum class Aggregate { kMean, kMedian, kMax, kBestSeed };
 // Where intervals come from: the Record's own (Wilson, Student t), resampling of samples, or nowhere.
 enum class IntervalChoice { kRecorded, kBootstrap, kNone };
 
-// Names as on the command line: "answer", "exact", "token", "perplexity", "bits-per-byte", "entropy",
-// "entropy-positionless", "entropy-positional", "support", "support-positionless", ..., "sink", ..., "top", ...
+// Names as on the command line: "answer", "exact", "token", "perplexity", "bits-per-byte"; and of "entropy", "support",
+// "sink" (mass on the first key), "top" (the largest), "source" (mass on the tokens that hold the answer) also those
+// with
+// "-positionless" or "-positional", and then with "-right" or "-wrong".
 struct MetricChoice {
   Metric metric = Metric::kAnswer;
   HeadGroup heads = HeadGroup::kAll;
+  RowOutcome outcome = RowOutcome::kAny;
   std::int64_t layer = -1, head = -1;  // attention metrics of one layer or head only; -1: all
   bool operator==(const MetricChoice&) const = default;
 };

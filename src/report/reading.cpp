@@ -72,6 +72,7 @@ bool is_attention(Metric metric) {
     case Metric::kSupport:
     case Metric::kSink:
     case Metric::kTop:
+    case Metric::kSource:
       return true;
     case Metric::kAnswer:
     case Metric::kExact:
@@ -108,7 +109,16 @@ Reading read_metric(const Record& record, const MetricChoice& choice, IntervalCh
       break;
   }
   const std::optional<double> mean = head_mean(m, choice);
-  const char* why = mean ? "" : m.heads.empty() ? "attention was not probed" : "no such heads, or no row saw two keys";
+  const char* why = "";
+  if (!mean && m.heads.empty()) {
+    why = "attention was not probed";
+  } else if (!mean && choice.outcome != RowOutcome::kAny) {
+    why = "no answer had this outcome, or statistics were not split by outcome";
+  } else if (!mean && choice.metric == Metric::kSource) {
+    why = "the task names no source of its answers, or it was not measured";
+  } else if (!mean) {
+    why = "no such heads, or no row saw two keys";
+  }
   return {mean, {}, {}, why};
 }
 
