@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "record/store.h"
@@ -143,10 +144,11 @@ void GridBuilder::add(const Record& record) { state_->add(record); }
 std::vector<Grid> GridBuilder::build() const {
   std::vector<Grid> grids;
   for (const std::unique_ptr<Group>& group : state_->groups) {
-    const std::size_t probes = group->probes.size();
-    for (std::size_t probe = probes > 1 ? 1 : 0; probe < probes; ++probe) {
-      grids.push_back(state_->build(*group, static_cast<std::uint8_t>(probe)));
-    }
+    // By name, so that the order of the Records does not matter.
+    std::map<std::string, std::uint8_t> probes;
+    for (std::size_t i = 0; i < group->probes.size(); ++i) probes[group->probes[i]] = static_cast<std::uint8_t>(i);
+    if (probes.size() > 1) probes.erase("");
+    for (const auto& [name, probe] : probes) grids.push_back(state_->build(*group, probe));
   }
   return grids;
 }

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numeric>
+#include <set>
+#include <tuple>
 
 #include "base/error.h"
 #include "base/names.h"
@@ -21,18 +22,24 @@ std::string GridBuilder::State::repeat_name(const Repeat& repeat) const {
   return checkpoint.empty() ? seed : fmt::format("checkpoint {}, {}", checkpoint.substr(0, 8), seed);
 }
 
-// The name, with the fields asked for and those in which rows of this name differ.
-std::string GridBuilder::State::row_label(const Group& group, std::uint32_t row) const {
-  const RowDraft& draft = group.rows[row];
+std::map<std::string, std::vector<bool>> GridBuilder::State::differing_fields(const Group& group) const {
+  std::map<std::string, std::vector<bool>> differ;
+  std::map<std::string, const RowDraft*> firsts;
+  for (const RowDraft& row : group.rows) {
+    const std::string name = separates[kModelField] ? row.model : "";
+    const RowDraft& first = *firsts.try_emplace(name, &row).first->second;
+    std::vector<bool>& fields = differ[name];
+    fields.resize(row.fields.size(), false);
+    for (std::size_t i = 0; i < row.fields.size(); ++i) fields[i] = fields[i] || row.fields[i] != first.fields[i];
+  }
+  return differ;
+}
+
+std::string GridBuilder::State::row_label(const RowDraft& draft, const std::vector<bool>& differs) const {
   std::vector<std::string> details;
   for (std::size_t i = 0; i < separates.size(); ++i) {
-    if (i == kModelField || !separates[i]) continue;
-    bool show = listed[i];
-    for (const RowDraft& other : group.rows) {
-      const bool same_name = !separates[kModelField] || other.model == draft.model;
-      show = show || (same_name && other.fields[i] != draft.fields[i]);
-    }
-    if (show && !draft.fields[i].empty()) details.push_back(draft.fields[i]);
+    if (i == kModelField || !separates[i] || draft.fields[i].empty()) continue;
+    if (listed[i] || differs[i]) details.push_back(draft.fields[i]);
   }
   if (separates[kModelField]) {
     return details.empty() ? draft.model : fmt::format("{} ({})", draft.model, join(details, ", "));
@@ -123,21 +130,23 @@ std::set<Repeat> GridBuilder::State::best_seed(const std::vector<Repeats>& row, 
 }
 
 GridRow GridBuilder::State::chance_row(const std::vector<const Kept*>& members,
-                                       const std::vector<std::uint32_t>& columns) {
+                                       const std::map<std::uint32_t, std::size_t>& places) {
   GridRow row;
   row.name = "chance";
   row.kind = RowKind::kChance;
-  row.cells.resize(columns.size());
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    GridCell& cell = row.cells[i];
-    bool differ = false;
-    for (const Kept* kept : members) {
-      if (kept->column != columns[i] || std::isnan(kept->chance)) continue;
-      differ = differ || (cell.value && *cell.value != kept->chance);
-      cell.value = kept->chance;
-    }
-    if (!cell.value) cell.reason = "not measured";
-    if (differ) cell = {{}, {}, {}, 0, 0, {}, 0, false, "differs among the models of this column"};
+  row.cells.resize(places.size());
+  std::vector<bool> differ(places.size(), false);
+  for (const Kept* kept : members) {
+    if (std::isnan(kept->chance)) continue;
+    const std::size_t column = places.at(kept->column);
+    GridCell& cell = row.cells[column];
+    if (cell.value && *cell.value != kept->chance) differ[column] = true;
+    cell.value = kept->chance;
+  }
+  for (std::size_t i = 0; i < row.cells.size(); ++i) {
+    if (differ[i]) row.cells[i].value.reset();
+    if (!row.cells[i].value)
+      row.cells[i].reason = differ[i] ? "differs among the models of this column" : "not measured";
   }
   return row;
 }
@@ -189,19 +198,18 @@ Grid GridBuilder::State::build(const Group& group, std::uint8_t probe) const {
   std::stable_sort(members.begin(), members.end(), [](const Kept* a, const Kept* b) {
     return std::tie(a->row, a->column, a->repeat) < std::tie(b->row, b->column, b->repeat);
   });
-  std::vector<std::uint32_t> columns(group.columns.size());
-  std::iota(columns.begin(), columns.end(), 0U);
+  std::set<std::uint32_t> used;
+  for (const Kept* kept : members) used.insert(kept->column);
+  std::vector<std::uint32_t> columns(used.begin(), used.end());
   std::stable_sort(columns.begin(), columns.end(),
                    [&](std::uint32_t a, std::uint32_t b) { return group.columns[a].order < group.columns[b].order; });
-  std::erase_if(columns, [&](std::uint32_t column) {
-    return std::none_of(members.begin(), members.end(), [&](const Kept* kept) { return kept->column == column; });
-  });
   std::map<std::uint32_t, std::size_t> places;
   for (const std::uint32_t column : columns) {
     places[column] = grid.columns.size();
     grid.columns.push_back({group.columns[column].label, group.columns[column].length});
   }
 
+  const std::map<std::string, std::vector<bool>> differ = differing_fields(group);
   bool has_interval = false, has_repeats = false, any_value = false;
   std::vector<std::vector<Repeats>> shown;
   for (auto begin = members.begin(); begin != members.end();) {
@@ -223,7 +231,13 @@ Grid GridBuilder::State::build(const Group& group, std::uint8_t probe) const {
       }
     }
     const RowDraft& draft = group.rows[row];
-    GridRow line{row_label(group, row), draft.kind, "", "", draft.train_length, draft.transform, {}};
+    GridRow line{row_label(draft, differ.at(separates[kModelField] ? draft.model : "")),
+                 draft.kind,
+                 "",
+                 "",
+                 draft.train_length,
+                 draft.transform,
+                 {}};
     if (request.aggregate == Aggregate::kBestSeed) {
       const std::size_t all = repeats.size();
       repeats = best_seed(cells, repeats, which, choice.metric);
@@ -251,7 +265,7 @@ Grid GridBuilder::State::build(const Group& group, std::uint8_t probe) const {
   if (request.mark_best && !several_runs_pooled) mark_best(grid, shown, which, choice.metric, by_length);
   const bool chance_applies = choice.metric == Metric::kAnswer ||
                               (choice.metric == Metric::kExact && group.single_answers && !group.several_answers);
-  if (request.chance_row && chance_applies && any_value) grid.rows.push_back(chance_row(members, columns));
+  if (request.chance_row && chance_applies && any_value) grid.rows.push_back(chance_row(members, places));
   if (has_interval) grid.interval_kind = interval_sentence(choice.metric, request.interval, has_repeats);
   return grid;
 }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -46,8 +48,8 @@ struct ColumnDraft {
 };
 
 struct Group {
-  Question question;  // without length and data seed
-  std::vector<Kept> kept;
+  Question question;      // without length and data seed
+  std::deque<Kept> kept;  // never moved, never twice in memory
   TextPool row_keys, column_keys;
   std::vector<RowDraft> rows;
   std::vector<ColumnDraft> columns;
@@ -76,7 +78,10 @@ struct GridBuilder::State {
   Group& group_of(const Question& question);
   std::uint32_t row_of(Group& group, const Record& record) const;
   std::uint32_t column_of(Group& group, const Record& record) const;
-  std::string row_label(const Group& group, std::uint32_t row) const;
+  // For each model (one for all, where rows are not told apart by model) the fields in which its rows differ.
+  std::map<std::string, std::vector<bool>> differing_fields(const Group& group) const;
+  // The name, with the fields asked for and those in which rows of this name differ.
+  std::string row_label(const RowDraft& draft, const std::vector<bool>& differs) const;
   std::string repeat_name(const Repeat& repeat) const;
   // Requires that both stand in one cell as the same repeat; throws unless they are copies.
   void require_same(const Group& group, const Kept& a, const Kept& b) const;
@@ -85,7 +90,8 @@ struct GridBuilder::State {
   GridCell cell_of(const Repeats& present, const std::set<Repeat>& repeats, std::size_t which) const;
   std::set<Repeat> best_seed(const std::vector<Repeats>& row, const std::set<Repeat>& repeats, std::size_t which,
                              Metric metric) const;
-  static GridRow chance_row(const std::vector<const Kept*>& members, const std::vector<std::uint32_t>& columns);
+  static GridRow chance_row(const std::vector<const Kept*>& members,
+                            const std::map<std::uint32_t, std::size_t>& places);
   static void mark_best(Grid& grid, const std::vector<std::vector<Repeats>>& shown, std::size_t which, Metric metric,
                         bool across_rows);
 };

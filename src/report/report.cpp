@@ -24,7 +24,7 @@ details { margin: .4rem 0; border: 1px solid var(--line); border-radius: .3rem; 
 pre { white-space: pre-wrap; overflow-wrap: anywhere; background: var(--tint); padding: .5rem; font-size: .8rem; max-height: 16rem; overflow-y: auto; }
 .right::before { content: "\2713  "; } .wrong::before { content: "\2717  "; } .wrong { font-weight: bold; }
 #tip { position: fixed; left: 0; right: 0; bottom: 0; padding: .4rem 1rem; background: var(--tint); border-top: 1px solid var(--line); font-size: .9rem; } #tip:empty { display: none; }
-@media print { details > * { display: block; } pre { max-height: none; } nav, #tip { display: none; } }
+@media print { pre { max-height: none; } nav, #tip { display: none; } }
 @media (max-width: 40rem) { dl { grid-template-columns: 1fr; } dt { margin-top: .4rem; } }
 )css";
 
@@ -49,6 +49,7 @@ constexpr const char* kScript = R"js(
     });
     picture.addEventListener("blur", () => { tip.textContent = ""; });
   }
+  addEventListener("beforeprint", () => { for (const part of document.querySelectorAll("details")) part.open = true; });
 })();
 )js";
 

@@ -40,7 +40,7 @@ std::vector<double> ticks(double low, double high) {
     }
   }
   std::vector<double> values;
-  for (double k = std::ceil(low / step - 1e-9); k * step <= high + step * 1e-9; ++k) values.push_back(k * step);
+  for (double k = std::ceil(low / step - 1e-9); k * step <= high + step * 1e-9; ++k) values.push_back(k * step + 0.0);  // not -0
   return values;
 }
 

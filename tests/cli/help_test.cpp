@@ -12,8 +12,8 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-const Words kCommands = {"run", "train",   "table",  "list",      "show",
-                         "gen", "inspect", "verify", "selfcheck", "completion"};
+const Words kCommands = {"run",  "train", "table",   "plot",   "report",    "list",
+                         "show", "gen",   "inspect", "verify", "selfcheck", "completion"};
 
 TEST(Help, OverviewNamesEveryCommand) {
   const Outcome outcome = lenbench({"--help"});
