@@ -40,7 +40,8 @@ std::vector<double> ticks(double low, double high) {
     }
   }
   std::vector<double> values;
-  for (double k = std::ceil(low / step - 1e-9); k * step <= high + step * 1e-9; ++k) values.push_back(k * step + 0.0);  // not -0
+  // Adding 0 makes -0 a 0.
+  for (double k = std::ceil(low / step - 1e-9); k * step <= high + step * 1e-9; ++k) values.push_back(k * step + 0.0);
   return values;
 }
 
