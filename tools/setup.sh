@@ -2,7 +2,9 @@
 # Installs what lenbench is built with: Debian packages that are missing, and LibTorch from its PyPI wheel.
 # Does nothing when all is there. Works as root or with sudo. Prints the LibTorch folder on stdout, all else on stderr.
 #
-#   tools/setup.sh [--tests] [--lint]
+#   tools/setup.sh [--tests] [--lint] [--figures]
+#
+# --figures adds a Python of its own with vl-convert-python, which draws SVG, PNG, PDF and HTML for 'lenbench plot'.
 #
 # LIBTORCH_ROOT=DIR     use this LibTorch instead (2.11 or newer)
 # LENBENCH_TORCH=X.Y.Z  another version of the wheel
@@ -14,11 +16,13 @@ cache="${LENBENCH_CACHE:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/lenbench}"
 target="$cache/libtorch-$torch_version"
 packages=(g++ cmake ninja-build ccache git ca-certificates python3
   libcli11-dev libfmt-dev nlohmann-json3-dev librandom123-dev libboost-dev libssl-dev libpugixml-dev)
+figures=no
 for option in "$@"; do
   case "$option" in
     --tests) packages+=(libgtest-dev libgmock-dev libxml2-utils) ;;
     --lint) packages+=(clang-format) ;;
-    *) echo "setup.sh: unknown option $option (known: --tests, --lint)" >&2; exit 2 ;;
+    --figures) figures=yes; packages+=(python3-venv) ;;
+    *) echo "setup.sh: unknown option $option (known: --tests, --lint, --figures)" >&2; exit 2 ;;
   esac
 done
 
@@ -34,6 +38,7 @@ for package in "${packages[@]}"; do
     # A compiler or Python from elsewhere serves as well as Debian's.
     g++|cmake|git|ccache|python3|clang-format) command -v "$package" >/dev/null && continue ;;
     ninja-build) command -v ninja >/dev/null && continue ;;
+    python3-venv) python3 -c 'import ensurepip, venv' 2>/dev/null && continue ;;
     python3-pip) python3 -m pip --version >/dev/null 2>&1 && continue ;;
   esac
   [ "$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null || true)" = installed ] || missing+=("$package")
@@ -48,6 +53,14 @@ if [ ${#missing[@]} -gt 0 ]; then
   say "installing ${missing[*]}"
   "${root[@]}" apt-get update -qq >&2
   "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >&2
+fi
+
+if [ "$figures" = yes ] && ! "$cache/figures/bin/python" -c 'import vl_convert' 2>/dev/null; then
+  say "making a Python with vl-convert-python in $cache/figures"
+  mkdir -p "$cache"
+  python3 -m venv "$cache/figures" >&2 || fail "no virtual environment could be made in $cache/figures"
+  "$cache/figures/bin/python" -m pip install --quiet --disable-pip-version-check 'vl-convert-python==1.9.*' >&2 ||
+    fail "vl-convert-python could not be installed: check the network"
 fi
 
 if [ -n "${LIBTORCH_ROOT:-}" ]; then

@@ -36,6 +36,8 @@ CommandEntry table_command();
 CommandEntry check_command();
 CommandEntry baseline_command();
 CommandEntry compare_command();
+CommandEntry plot_command();
+CommandEntry report_command();
 CommandEntry list_command();
 CommandEntry show_command();
 CommandEntry gen_command();

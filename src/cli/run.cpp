@@ -40,6 +40,8 @@ class Run : public Command {
     flags.value("--max-positions", max_positions_, "N", "Most tokens a sample may feed; longer Cells are skipped");
     flags.flag("--allow-nonfinite", allow_nonfinite_, "Exit 0 even if logits were not finite");
     flags.flag("--dry-run", dry_run_, "Print the Cells and stop; the model is not loaded");
+    flags.flag("--quiet", quiet_, "No progress and no notes on standard error");
+    flags.flag("--json-progress", json_progress_, "Progress as JSON lines on standard error");
     flags.flag("--json", json_, "Print the Records as JSON lines in place of the table");
   }
 
@@ -105,6 +107,10 @@ class Run : public Command {
     request.output = output_;
     if (overwrite_ && !request.has_output) throw Error("--overwrite needs -o FILE");
     request.overwrite = overwrite_;
+    if (quiet_ && json_progress_) throw Error("--quiet and --json-progress exclude each other");
+    if (quiet_) request.progress = ProgressStyle::kQuiet;
+    if (json_progress_) request.progress = ProgressStyle::kJson;
+    if (quiet_) silence_notes();
     request.json = json_;
     request.allow_nonfinite = allow_nonfinite_;
     return request;
@@ -128,6 +134,7 @@ class Run : public Command {
   std::string max_positions_;
   std::vector<std::string> tasks_, lengths_, samples_at_, files_;
   bool overwrite_ = false, allow_nonfinite_ = false, dry_run_ = false, json_ = false;
+  bool quiet_ = false, json_progress_ = false;
 };
 
 }  // namespace

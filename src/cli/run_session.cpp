@@ -11,6 +11,7 @@
 #include "base/numbers.h"
 #include "cli/interrupt.h"
 #include "cli/record_output.h"
+#include "cli/run_progress.h"
 #include "cli/setting.h"
 #include "cli/terminal.h"
 #include "report/run_table.h"
@@ -56,34 +57,6 @@ void note_other_vocabulary(const RunPlan& plan, const PredictorInfo& model) {
                     "nothing",
                     info.name, info.vocab_size, model.name, model.vocab_size));
   }
-}
-
-std::string percent(const Proportion& proportion) {
-  return fmt::format("{:.1f} [{:.1f}, {:.1f}]", 100 * proportion.value, 100 * proportion.low, 100 * proportion.high);
-}
-
-// One line on a finished Cell.
-std::string cell_line(const Record& record) {
-  std::string text = fmt::format("{} {}: ", record.question.task, record.question.length);
-  if (record.status != "ok") return text + record.status + ": " + record.reason;
-  const Measurement& measured = record.measurement;
-  if (measured.answer) {
-    text += "answer " + percent(*measured.answer);
-  } else if (measured.exact) {
-    text += "exact " + percent(*measured.exact);
-  } else if (measured.perplexity) {
-    text += fmt::format("perplexity {:.3f}", *measured.perplexity);
-  }
-  return text + fmt::format(", {} samples, {:.1f} s", measured.samples, measured.seconds);
-}
-
-std::string progress_text(const RunProgress& progress) {
-  std::string text = fmt::format("{}/{} cells, {}/{} samples", progress.cells_done, progress.num_cells,
-                                 progress.samples_done, progress.num_samples);
-  if (progress.cell != nullptr) text += fmt::format(", {} {}", progress.cell->task->info().name, progress.cell->length);
-  const std::string left = format_duration(progress.seconds_left);
-  if (!left.empty()) text += ", " + left + " left";
-  return text;
 }
 
 // Records in the order of the plan, whichever run measured them.
@@ -173,15 +146,15 @@ int run_session(const SessionRequest& request) {
   options.wall_clock = utc_now;
   options.stop = stop;
 
-  ProgressLine line;
+  RunProgressPrinter printer(request.progress);
   const auto sink = [&](const Record& record) {
     if (writer != nullptr) writer->append(record);
     records.push_back(record);
-    line.keep(cell_line(record));
+    printer.cell(record);
   };
   Runner runner(*model.predictor, options);
-  const RunSummary summary = runner.run(plan, sink, [&](const RunProgress& now) { line.show(progress_text(now)); });
-  line.clear();
+  const RunSummary summary = runner.run(plan, sink, [&](const RunProgress& now) { printer.progress(now); });
+  printer.finish();
 
   const std::vector<Record> ordered = in_plan_order(records, plan, info);
   if (request.json) {

@@ -7,6 +7,7 @@
 #include "bench/plan.h"
 #include "bench/runner.h"
 #include "cli/model_choice.h"
+#include "cli/run_progress.h"
 
 namespace lenbench::cli {
 
@@ -20,6 +21,7 @@ struct SessionRequest {
   bool overwrite = false;
   bool json = false;  // Records as JSON lines in place of the table
   bool allow_nonfinite = false;
+  ProgressStyle progress = ProgressStyle::kPlain;
 };
 
 // The Cells that `request` would ask of `model`, one a line, and those it would not with the reason.

@@ -135,6 +135,16 @@ std::string sample_text(const Task& task, const DrawKey& key, const Sample& samp
   return text;
 }
 
+std::string tokens_text(const TaskInfo& info, std::span<const std::int32_t> tokens, std::size_t most) {
+  std::string text;
+  const std::size_t head = tokens.size() > most ? most / 2 : tokens.size();
+  const std::size_t tail = tokens.size() > most ? tokens.size() - most / 2 : tokens.size();
+  for (std::size_t i = 0; i < head; ++i) text += (i > 0 ? " " : "") + token_text(info.specials, tokens[i]);
+  if (tail > head) text += fmt::format(" ... {} tokens left out ...", tail - head);
+  for (std::size_t i = tail; i < tokens.size(); ++i) text += " " + token_text(info.specials, tokens[i]);
+  return text;
+}
+
 TaskResources resources_for(const std::string& task, const std::vector<std::string>& files) {
   TaskResources resources;
   if (task != "text") {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,10 @@ nlohmann::ordered_json sample_json(const Task& task, const DrawKey& key, const S
 // For people: the address, sizes, facts, tokens with ids, and what must be answered. `explain` adds for each answer
 // where its tokens stand in the prompt, and the task's worked examples.
 std::string sample_text(const Task& task, const DrawKey& key, const Sample& sample, bool explain);
+
+// Token ids and names of special tokens with blanks between; of more than `most` tokens the middle is left out and
+// counted.
+std::string tokens_text(const TaskInfo& info, std::span<const std::int32_t> tokens, std::size_t most);
 
 // Documents for tasks that need them: the files named, else the bundled ones. Reads nothing unless `task` is "text".
 // Throws Error for an unreadable, empty or non-UTF-8 file.

@@ -14,6 +14,7 @@
 namespace lenbench::cli {
 namespace {
 
+bool notes_silent = false;
 bool stdout_failed = false;
 int stdout_errno = 0;
 
@@ -59,7 +60,11 @@ bool colour_allowed() { return stderr_is_terminal() && !environment_set("NO_COLO
 
 void print_error(std::string_view message) { labelled("error:", "\x1b[1;31m", message); }
 
-void print_note(std::string_view message) { labelled("note:", "\x1b[1;36m", message); }
+void silence_notes() { notes_silent = true; }
+
+void print_note(std::string_view message) {
+  if (!notes_silent) labelled("note:", "\x1b[1;36m", message);
+}
 
 std::string format_duration(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0) return "";

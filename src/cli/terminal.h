@@ -16,6 +16,8 @@ bool colour_allowed();
 void print_error(std::string_view message);
 // "lenbench: note: MESSAGE", one line.
 void print_note(std::string_view message);
+// No notes from here on.
+void silence_notes();
 
 // "1 h 02 min", "3 min 05 s", "12 s"; "" for a negative or non-finite duration.
 std::string format_duration(double seconds);

@@ -71,20 +71,6 @@ void check_contents(const Record& record, const std::string& where) {
   check_proportion(measured.token, "token", where);
 }
 
-// Whether an unterminated last line is what a killed writer leaves: a beginning of a Record, or, after a power cut,
-// anything behind whole Records.
-bool is_torn(std::string_view tail, bool follows_records) {
-  constexpr std::string_view kOpening = "{\"schema\":";
-  const std::string_view opening = tail.substr(0, kOpening.size());
-  if (!follows_records && opening != kOpening.substr(0, opening.size())) return false;
-  try {
-    parse_json(tail, "");
-    return false;
-  } catch (const Error&) {
-    return true;
-  }
-}
-
 }  // namespace
 
 std::string to_json_line(const Record& record) { return dump_json(write_fields(record, "record")); }
@@ -101,6 +87,23 @@ Record record_from_json_line(std::string_view line, const std::string& where) {
   return record_from_json(parse_json(line, where), where);
 }
 
+bool is_torn_line(std::string_view tail, bool follows_records) {
+  constexpr std::string_view kOpening = "{\"schema\":";
+  const std::string_view opening = tail.substr(0, kOpening.size());
+  if (!follows_records && opening != kOpening.substr(0, opening.size())) return false;
+  try {
+    parse_json(tail, "");
+    return false;
+  } catch (const Error&) {
+    return true;
+  }
+}
+
+std::string torn_line_problem(const std::string& path, std::int64_t line, std::size_t bytes) {
+  return printable(path) + ":" + std::to_string(line) + ": the last " + std::to_string(bytes) +
+         " bytes are no whole record: a run was killed while it wrote";
+}
+
 RecordLines parse_record_lines(std::string_view bytes, const std::string& path) {
   RecordLines lines;
   for (std::size_t start = 0; start < bytes.size();) {
@@ -109,7 +112,7 @@ RecordLines parse_record_lines(std::string_view bytes, const std::string& path) 
     const std::string where = path + ":" + std::to_string(lines.records.size() + 1);
     if (line.empty()) refuse(where, "an empty line");
     lines.unterminated = end == bytes.size();
-    if (lines.unterminated && is_torn(line, !lines.records.empty())) {
+    if (lines.unterminated && is_torn_line(line, !lines.records.empty())) {
       lines.torn_bytes = line.size();
       break;
     }
@@ -124,9 +127,8 @@ std::vector<Record> read_records(const std::string& path, std::string* note) {
   RecordLines lines = parse_record_lines(bytes, path);
   if (note != nullptr) note->clear();
   if (lines.torn_bytes > 0) {
-    const std::string problem = printable(path) + ":" + std::to_string(lines.records.size() + 1) + ": the last " +
-                                std::to_string(lines.torn_bytes) +
-                                " bytes are no whole record: a run was killed while it wrote";
+    const std::string problem =
+        torn_line_problem(path, static_cast<std::int64_t>(lines.records.size()) + 1, lines.torn_bytes);
     if (note == nullptr) throw Error(problem + " (resume that run to mend the file)");
     *note = problem + "; left out";
   }

@@ -34,7 +34,7 @@ std::string line(const std::vector<std::string>& values) {
 std::string render_csv(std::span<const Grid> grids) {
   std::string text =
       "task,parameters,task_version,split,metric,probe_rows,row,kind,source,remark,train_length,column,length,value,"
-      "low,high,n,aggregate,repeats,data_seeds,checkpoints,reason\n";
+      "low,high,best,n,aggregate,repeats,data_seeds,checkpoints,reason\n";
   for (const Grid& grid : grids) {
     for (const GridRow& row : grid.rows) {
       for (std::size_t i = 0; i < grid.columns.size(); ++i) {
@@ -57,6 +57,7 @@ std::string render_csv(std::span<const Grid> grids) {
                       number(cell.value),
                       number(cell.low),
                       number(cell.high),
+                      cell.best ? "1" : "",
                       count(cell.n),
                       grid.aggregate,
                       count(cell.repeats),

@@ -23,5 +23,6 @@ std::string render_markdown(std::span<const Grid> grids);
 std::string render_csv(std::span<const Grid> grids);   // RFC 4180, one line for each cell, LF as line end
 std::string render_json(std::span<const Grid> grids);  // one object; every cell with n, value, low, high, reason
 std::string render_latex(std::span<const Grid> grids);
+std::string render_html(std::span<const Grid> grids);
 
 }  // namespace lenbench

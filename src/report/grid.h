@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,23 +14,33 @@
 
 namespace lenbench {
 
-enum class Metric { kAnswer, kExact, kToken, kPerplexity, kBitsPerByte, kEntropy, kSupport, kSink };
+enum class Metric { kAnswer, kExact, kToken, kPerplexity, kBitsPerByte, kEntropy, kSupport, kSink, kTop, kSource };
 // Which heads an attention metric covers: those with a positional bias or rotation, those without, or all.
 enum class HeadGroup { kAll, kPositionless, kPositional };
-enum class Aggregate { kMean, kMedian, kMax };
+// Which rows an attention metric covers: all that were probed, or those of answers that were right or wrong.
+enum class RowOutcome { kAny, kRight, kWrong };
+enum class Aggregate { kMean, kMedian, kMax, kBestSeed };
+// Where intervals come from: the Record's own (Wilson, Student t), resampling of samples, or nowhere.
+enum class IntervalChoice { kRecorded, kBootstrap, kNone };
 
-// Names as on the command line: "answer", "exact", "token", "perplexity", "bits-per-byte", "entropy",
-// "entropy-positionless", "entropy-positional", "support", "support-positionless", ..., "sink", ...
+// Names as on the command line: "answer", "exact", "token", "perplexity", "bits-per-byte"; and of "entropy", "support",
+// "sink" (mass on the first key), "top" (the largest), "source" (mass on the tokens that hold the answer) also those
+// with
+// "-positionless" or "-positional", and then with "-right" or "-wrong".
 struct MetricChoice {
   Metric metric = Metric::kAnswer;
   HeadGroup heads = HeadGroup::kAll;
+  RowOutcome outcome = RowOutcome::kAny;
+  std::int64_t layer = -1, head = -1;  // attention metrics of one layer or head only; -1: all
   bool operator==(const MetricChoice&) const = default;
 };
 std::vector<std::string> metric_names();
-std::vector<std::string> aggregate_names();  // "mean", "median", "max"
+std::vector<std::string> aggregate_names();  // "mean", "median", "max", "best-seed"
+std::vector<std::string> interval_names();   // "wilson", "bootstrap", "none"
 // Throw Error on an unknown name ("did you mean").
 MetricChoice parse_metric(std::string_view name);
 Aggregate parse_aggregate(std::string_view name);
+IntervalChoice parse_interval(std::string_view name);
 std::string metric_name(const MetricChoice& choice);
 std::string aggregate_name(Aggregate aggregate);
 // True for proportions of [0, 1], which tables print in percent.
@@ -41,10 +52,12 @@ struct GridCell {
   std::int64_t repeats = 0;                // Records behind the value
   std::vector<std::uint64_t> data_seeds;   // of those Records, ascending, distinct
   std::int64_t checkpoints = 0;            // distinct checkpoints behind the value
+  bool best = false;                       // Grid::best_rule
   std::string reason;  // why there is no value, or which repeats are missing in it; empty when complete
 };
 
-enum class RowKind { kMeasured, kChance, kPublished };
+// kFloor: measured, but of a subject that answers without reading its prompt. kChance: computed.
+enum class RowKind { kMeasured, kFloor, kChance, kPublished };
 
 struct GridRow {
   std::string name;
@@ -52,6 +65,7 @@ struct GridRow {
   std::string source;             // kPublished: the id of the source; else empty
   std::string remark;             // one line about the whole row; may be empty
   std::int64_t train_length = 0;  // 0: unknown
+  std::string transform;          // attention transform of measured rows; empty for doubles
   std::vector<GridCell> cells;    // parallel to Grid::columns
 };
 
@@ -70,33 +84,64 @@ struct Grid {
   bool percent = false;
   std::string aggregate;      // a name of aggregate_names()
   std::string interval_kind;  // one sentence; empty when no cell has an interval
+  std::string best_rule;      // one sentence on how `best` was decided; empty when no cell is
   std::string probe_rows;     // attention metrics: "answer" or "all"
   std::vector<GridColumn> columns;
   std::vector<GridRow> rows;
 };
 
-// Identity fields of a row besides its name: "transform", "positions", "dtype", "device", "train-length", "checkpoint".
+// Fields that rows and columns can be told apart by: "model", "transform", "positions", "dtype", "device",
+// "train-length", "length", "checkpoint", "data-seed".
 std::vector<std::string> row_field_names();
 
 struct GridRequest {
   std::optional<MetricChoice> metric;  // none: answer where samples hold several answers, else exact; or perplexity
   Aggregate aggregate = Aggregate::kMean;
+  IntervalChoice interval = IntervalChoice::kRecorded;
+  // The field that columns stand for. When it is neither length nor model, rows are not told apart by model unless
+  // rows_by lists it, because a model's name usually repeats the field.
+  std::string columns = "length";
   // Names of row_field_names() to show in every row name. Fields not listed are shown, and separate rows, where
-  // subjects of one name differ in them, except "checkpoint": checkpoints of one name are repeats (training seeds)
-  // unless it is listed.
+  // subjects of one name differ in them, except "checkpoint" and "data-seed": those of one name are repeats unless
+  // listed.
   std::vector<std::string> rows_by;
   bool chance_row = true;
+  bool mark_best = true;
   // Default parameters of a task, to leave out of Grid::parameters; none: all parameters are shown.
   std::function<std::map<std::string, std::string>(const std::string& task)> default_parameters;
 };
 
-// One Grid for each task, parameters, version, split, documents and probed rows in `records`, in order of appearance.
-// Within a row and column, Records that differ in data seed or checkpoint are repeats and are aggregated, each counting
-// equally. The interval of a mean combines the distances to the ends in quadrature (one Record: its own interval); a
-// median or maximum of several has none. Never averages over tasks or lengths. Repeats present elsewhere in the row but
-// not here are named in the cell's reason.
-// Throws Error when two different Records share a resume key, when one question of one subject was measured twice with
-// different sample counts, or when a proportion contradicts its counts or interval.
+// Builds Grids from Records that come one by one, and keeps of each no more than one cell of a table needs (about 200
+// bytes, a bit per sample, and for perplexity a number per sample when the best is marked).
+//
+// One Grid for each task, parameters, version, split, documents and probed rows, in order of appearance. Within a row
+// and column, Records that differ in data seed or checkpoint are repeats and are aggregated, each counting equally. The
+// interval of a mean combines the distances to the ends in quadrature (one Record: its own interval); a median or
+// maximum of several has none. The best seed of a row is the repeat with the best mean over the row's cells, alone.
+// Never averages over tasks, lengths or models. Repeats present elsewhere in the row but not here are named in the
+// cell's reason.
+//
+// GridCell::best: the best measured value of a column (of a row, where columns are not lengths) and those not told
+// apart from it at 5 %, where at least one is; see best.h.
+class GridBuilder {
+ public:
+  // Throws Error on an unknown field.
+  explicit GridBuilder(GridRequest request);
+  ~GridBuilder();
+  GridBuilder(GridBuilder&&) noexcept;
+  GridBuilder& operator=(GridBuilder&&) noexcept;
+
+  // Throws Error when a proportion contradicts its counts or interval, and when an interval cannot be resampled.
+  void add(const Record& record);
+  // Throws Error when two different Records share a resume key, when one question of one subject was measured twice
+  // with different sample counts, or when models of different names share a cell.
+  std::vector<Grid> build() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
 std::vector<Grid> build_grids(const std::vector<Record>& records, const GridRequest& request = {});
 
 // Mean over the heads of a group of a Record's attention statistics; none when there are no such heads, or (entropy) no

@@ -19,7 +19,7 @@ std::string samples_text(const Grid& grid, std::size_t column) {
   std::int64_t low = 0, high = 0;
   for (const GridRow& row : grid.rows) {
     const std::int64_t n = row.cells[column].n;
-    if (row.kind != RowKind::kMeasured || n == 0) continue;
+    if ((row.kind != RowKind::kMeasured && row.kind != RowKind::kFloor) || n == 0) continue;
     low = low == 0 ? n : std::min(low, n);
     high = std::max(high, n);
   }
@@ -74,7 +74,8 @@ std::string metric_title(const Grid& grid) {
 std::string number_text(double value, const std::string& metric, bool percent) {
   if (percent) return fmt::format("{:.1f}", 100 * value);
   if (starts_with(metric, "perplexity")) return fmt::format("{:.2f}", value);
-  if (starts_with(metric, "support") || metric == "as named") return fmt::format("{:.1f}", value);
+  if (starts_with(metric, "support") || starts_with(metric, "degradation") || metric == "as named")
+    return fmt::format("{:.1f}", value);
   return fmt::format("{:.3f}", value);
 }
 
@@ -106,6 +107,7 @@ GridText grid_text(const Grid& grid) {
   if (!samples.empty()) parts.push_back(samples);
   if (!grid.split.empty()) parts.push_back(grid.split + " split");
   if (!grid.interval_kind.empty()) parts.push_back("intervals: " + grid.interval_kind);
+  if (!grid.best_rule.empty()) parts.push_back("bold: " + grid.best_rule);
   if (!grid.comparability.empty()) parts.push_back(grid.comparability);
   text.caption = parts.empty() ? "" : join(parts, "; ") + ".";
 
@@ -119,7 +121,12 @@ GridText grid_text(const Grid& grid) {
   for (const GridRow& row : grid.rows) {
     std::vector<std::string> line = {row.name + notes.mark(row.remark)};
     if (trained) line.push_back(row.train_length > 0 ? std::to_string(row.train_length) : "");
-    for (const GridCell& cell : row.cells) line.push_back(cell_text(cell, grid) + notes.mark(cell.reason));
+    std::vector<bool> best(line.size(), false);
+    for (const GridCell& cell : row.cells) {
+      line.push_back(cell_text(cell, grid) + notes.mark(cell.reason));
+      best.push_back(cell.best);
+    }
+    text.best.push_back(std::move(best));
     text.rows.push_back(std::move(line));
     text.kinds.push_back(row.kind);
   }

@@ -18,6 +18,7 @@ struct GridText {
   std::string caption;  // aggregate, n, seeds, split, interval kind, level of comparability
   std::vector<std::string> header;
   std::vector<std::vector<std::string>> rows;  // unescaped; a cell with a reason ends in " (k)"
+  std::vector<std::vector<bool>> best;         // parallel to rows: cells to print in bold
   std::vector<RowKind> kinds;                  // parallel to rows
   std::vector<std::string> notes;              // note k-1 is the reason behind "(k)"
 };
@@ -37,8 +38,10 @@ class Notes {
 
 // Escapes for one cell of a Markdown table: one line, and no character that ends the cell or opens code.
 std::string markdown_escape(const std::string& text);
-// A table with padded columns, the first left-aligned, the others right. Escapes every cell.
-std::string markdown_table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows);
+// A table with padded columns, the first left-aligned, the others right. Escapes every cell. `bold` is parallel to
+// `rows`, or empty.
+std::string markdown_table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows,
+                           const std::vector<std::vector<bool>>& bold = {});
 // "(1) reason", one to a line with a blank line between, escaped; empty for none.
 std::string markdown_notes(const std::vector<std::string>& notes);
 

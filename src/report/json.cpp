@@ -21,6 +21,7 @@ Json cell_json(const Grid& grid, std::size_t column, const GridCell& cell) {
   json["value"] = number(cell.value);
   json["low"] = number(cell.low);
   json["high"] = number(cell.high);
+  json["best"] = cell.best;
   json["n"] = cell.n;
   json["aggregate"] = grid.aggregate;
   json["repeats"] = cell.repeats;
@@ -41,6 +42,7 @@ Json grid_json(const Grid& grid) {
   json["probe_rows"] = grid.probe_rows;
   json["aggregate"] = grid.aggregate;
   json["interval_kind"] = grid.interval_kind;
+  json["best_rule"] = grid.best_rule;
   json["rows"] = Json::array();
   for (const GridRow& row : grid.rows) {
     Json line;
@@ -49,6 +51,7 @@ Json grid_json(const Grid& grid) {
     line["source"] = row.source;
     line["remark"] = row.remark;
     line["train_length"] = row.train_length;
+    line["transform"] = row.transform;
     line["cells"] = Json::array();
     for (std::size_t i = 0; i < row.cells.size(); ++i) line["cells"].push_back(cell_json(grid, i, row.cells[i]));
     json["rows"].push_back(std::move(line));

@@ -11,6 +11,8 @@ inline const char* kind_name(RowKind kind) {
       return "measured";
     case RowKind::kChance:
       return "chance";
+    case RowKind::kFloor:
+      return "floor";
     case RowKind::kPublished:
       return "published";
   }

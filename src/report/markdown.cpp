@@ -32,13 +32,16 @@ std::string markdown_escape(const std::string& text) {
   return escaped;
 }
 
-std::string markdown_table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows) {
+std::string markdown_table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows,
+                           const std::vector<std::vector<bool>>& bold) {
   std::vector<std::vector<std::string>> lines = {header};
   lines.insert(lines.end(), rows.begin(), rows.end());
   std::vector<std::size_t> widths(header.size(), 3);
-  for (std::vector<std::string>& line : lines) {
+  for (std::size_t row = 0; row < lines.size(); ++row) {
+    std::vector<std::string>& line = lines[row];
     for (std::size_t i = 0; i < line.size(); ++i) {
       line[i] = markdown_escape(line[i]);
+      if (row > 0 && !bold.empty() && bold[row - 1][i]) line[i] = "**" + line[i] + "**";
       widths[i] = std::max(widths[i], width(line[i]));
     }
   }
@@ -71,7 +74,7 @@ std::string render_markdown(std::span<const Grid> grids) {
     const GridText text = grid_text(grid);
     std::string part = "### " + markdown_escape(text.title) + "\n\n";
     if (!text.caption.empty()) part += markdown_escape(text.caption) + "\n\n";
-    part += markdown_table(text.header, text.rows);
+    part += markdown_table(text.header, text.rows, text.best);
     if (!text.notes.empty()) part += "\n" + markdown_notes(text.notes);
     parts.push_back(part);
   }

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <boost/math/distributions/binomial.hpp>
+#include <boost/math/distributions/normal.hpp>
+#include <boost/math/distributions/students_t.hpp>
+#include <cmath>
 #include <numeric>
 #include <stdexcept>
 
@@ -20,7 +23,51 @@ void require_counts(std::int64_t only_first, std::int64_t only_second) {
   if (only_first < 0 || only_second < 0) throw std::invalid_argument("mcnemar: a count is negative");
 }
 
+struct Moments {
+  double mean = 0, variance_of_mean = 0;
+};
+
+Moments moments_of(std::span<const double> values) {
+  if (values.size() < 2) throw std::invalid_argument("a t test needs two values or more");
+  const auto n = static_cast<double>(values.size());
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / n;
+  double squares = 0;
+  for (const double value : values) squares += (value - mean) * (value - mean);
+  return {mean, squares / (n - 1) / n};
+}
+
+double two_sided_t(double t, double degrees) {
+  return 2 * boost::math::cdf(boost::math::complement(boost::math::students_t(degrees), std::abs(t)));
+}
+
 }  // namespace
+
+double paired_t_test(std::span<const double> differences) {
+  const Moments moments = moments_of(differences);
+  if (moments.variance_of_mean == 0) return moments.mean == 0 ? 1 : 0;
+  return two_sided_t(moments.mean / std::sqrt(moments.variance_of_mean), static_cast<double>(differences.size()) - 1);
+}
+
+double welch_t_test(std::span<const double> first, std::span<const double> second) {
+  const Moments a = moments_of(first), b = moments_of(second);
+  const double variance = a.variance_of_mean + b.variance_of_mean;
+  if (variance == 0) return a.mean == b.mean ? 1 : 0;
+  const double degrees = variance * variance /
+                         (a.variance_of_mean * a.variance_of_mean / (static_cast<double>(first.size()) - 1) +
+                          b.variance_of_mean * b.variance_of_mean / (static_cast<double>(second.size()) - 1));
+  return two_sided_t((a.mean - b.mean) / std::sqrt(variance), degrees);
+}
+
+double two_proportions_test(double first, double first_count, double second, double second_count) {
+  if (!(first >= 0 && first <= 1 && second >= 0 && second <= 1 && first_count > 0 && second_count > 0)) {
+    throw std::invalid_argument("two_proportions_test: needs shares of [0, 1] and positive counts");
+  }
+  const double pooled = (first * first_count + second * second_count) / (first_count + second_count);
+  const double variance = pooled * (1 - pooled) * (1 / first_count + 1 / second_count);
+  if (variance <= 0) return 1;
+  const double z = std::abs(first - second) / std::sqrt(variance);
+  return 2 * boost::math::cdf(boost::math::complement(boost::math::normal(), z));
+}
 
 double mcnemar_exact(std::int64_t only_first, std::int64_t only_second) {
   require_counts(only_first, only_second);

@@ -15,6 +15,15 @@ double mcnemar_exact(std::int64_t only_first, std::int64_t only_second);
 // second is worse.
 double mcnemar_exact_worse(std::int64_t only_first, std::int64_t only_second);
 
+// Student's t test that the mean of paired differences is 0, two-sided. Differences that are all equal are certain:
+// 1 when they are 0, else 0. Requires at least two; throws std::invalid_argument.
+double paired_t_test(std::span<const double> differences);
+// Welch's t test (1947) that two means are equal, two-sided, for unequal variances. Requires at least two values each.
+double welch_t_test(std::span<const double> first, std::span<const double> second);
+// The score test that two independent proportions are equal (Pearson's chi-squared), two-sided. Counts may be effective
+// ones. 1 when both are 0 or both are 1. Requires shares of [0, 1] and positive counts; throws std::invalid_argument.
+double two_proportions_test(double first, double first_count, double second, double second_count);
+
 // Holm's step-down adjustment (1979): p-values to compare with the family's level, in the order given. Never below the
 // raw value, never above 1. Throws std::invalid_argument on a value outside [0, 1].
 std::vector<double> holm_adjust(std::span<const double> p_values);

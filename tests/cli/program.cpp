@@ -90,6 +90,7 @@ Outcome Child::wait(double limit_seconds) {
   }
   waited_ = true;
   outcome.seconds = now() - started_;
+  outcome.peak_kib = usage.ru_maxrss;
   const auto in_seconds = [](const timeval& time) {
     return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
   };

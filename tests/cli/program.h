@@ -19,6 +19,7 @@ struct Outcome {
   std::string out, err;
   double seconds = 0;
   double cpu_seconds = 0;  // user and system
+  long peak_kib = 0;       // resident set
 };
 
 struct Surroundings {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "cli/many_records.h"
 #include "cli/program.h"
 
 namespace lenbench::cli_test {
@@ -27,7 +28,7 @@ class TableTest : public testing::Test {
 };
 
 TEST_F(TableTest, EveryFormatHasBothMethods) {
-  for (const char* format : {"markdown", "csv", "json", "latex"}) {
+  for (const char* format : {"markdown", "csv", "json", "latex", "html"}) {
     const Outcome outcome = lenbench(table({"--format", format}));
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_NE(outcome.out.find("oracle:64"), std::string::npos) << format;
@@ -70,6 +71,37 @@ TEST_F(TableTest, SomethingElseThanRecordsIsRefusedWithItsLine) {
   EXPECT_TRUE(refused(lenbench({"table", folder_.path("bad.jsonl")}), 2, "bad.jsonl:3"));
   spill(folder_.path("empty.jsonl"), "");
   EXPECT_TRUE(refused(lenbench({"table", folder_.path("empty.jsonl")}), 2, "empty.jsonl"));
+}
+
+TEST_F(TableTest, FitsADegradationCurve) {
+  const std::string path = folder_.path("fall.jsonl");
+  ASSERT_EQ(lenbench({"run", "oracle:256", "--lengths", "64..1024", "--samples", "20", "-o", path}).code, 0);
+  const Outcome outcome = lenbench({"table", path, "--fit"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("| L85"), std::string::npos) << outcome.out;
+  EXPECT_TRUE(refused(lenbench({"table", path, "--fit", "--columns", "model"}), 2, "--fit"));
+  EXPECT_TRUE(refused(lenbench({"table", path, "--fit", "--metric", "perplexity"}), 2, "accuracy"));
+}
+
+TEST_F(TableTest, ColumnsAndIntervalsOnDemand) {
+  const Outcome outcome = lenbench(table({"--columns", "model", "--metric", "exact", "--interval", "none"}));
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("| length 64 "), std::string::npos);
+  EXPECT_EQ(outcome.out.find("["), std::string::npos);
+  EXPECT_TRUE(refused(lenbench(table({"--columns", "colour"})), 2, "--columns"));
+  EXPECT_TRUE(refused(lenbench(table({"--interval", "wilsn"})), 2, "did you mean 'wilson'"));
+}
+
+// 20,000 Records with outcomes and heads, 40 MB as JSON: a table keeps a few hundred bytes of each.
+TEST_F(TableTest, MemoryDoesNotGrowWithWhatARecordHolds) {
+  const std::string path = folder_.path("many.jsonl");
+  const std::size_t bytes = write_many_records(path, 20'000);
+  EXPECT_GT(bytes, 40'000'000U);
+  const Outcome small = lenbench(table({}));
+  const Outcome outcome = lenbench({"table", path, "--format", "csv", "-o", folder_.path("many.csv")});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_LT(outcome.peak_kib - small.peak_kib, 16'000) << small.peak_kib;
+  EXPECT_EQ(lines_of(slurp(folder_.path("many.csv"))).size(), 20'001U);
 }
 
 }  // namespace

@@ -19,7 +19,9 @@ std::vector<Grid> small_grids() {
   std::vector<Record> records = {all("asentmax", 64), half("asentmax", 128), none("softmax", 64),
                                  failed_record("softmax", 128, "out of memory: batch 1")};
   for (Record& record : records) record.subject.train_length = 64;
-  return build_grids(records);
+  GridRequest request;
+  request.mark_best = false;
+  return build_grids(records, request);
 }
 
 const char* const kMarkdown =
@@ -36,15 +38,15 @@ const char* const kMarkdown =
 
 const char* const kCsv =
     "task,parameters,task_version,split,metric,probe_rows,row,kind,source,remark,train_length,column,length,value,low,"
-    "high,n,aggregate,repeats,data_seeds,checkpoints,reason\n"
-    "recall,\"density=8,keys=256\",1,test,exact,,asentmax,measured,,,64,64,64,1,0.963,1,100,mean,1,0,1,\n"
-    "recall,\"density=8,keys=256\",1,test,exact,,asentmax,measured,,,64,128,128,0.5,0.4038,0.5962,100,mean,1,0,1,\n"
-    "recall,\"density=8,keys=256\",1,test,exact,,softmax,measured,,,64,64,64,0,0,0.037,100,mean,1,0,1,\n"
-    "recall,\"density=8,keys=256\",1,test,exact,,softmax,measured,,,64,128,128,,,,,mean,,,,failed: out of memory: "
+    "high,best,n,aggregate,repeats,data_seeds,checkpoints,reason\n"
+    "recall,\"density=8,keys=256\",1,test,exact,,asentmax,measured,,,64,64,64,1,0.963,1,,100,mean,1,0,1,\n"
+    "recall,\"density=8,keys=256\",1,test,exact,,asentmax,measured,,,64,128,128,0.5,0.4038,0.5962,,100,mean,1,0,1,\n"
+    "recall,\"density=8,keys=256\",1,test,exact,,softmax,measured,,,64,64,64,0,0,0.037,,100,mean,1,0,1,\n"
+    "recall,\"density=8,keys=256\",1,test,exact,,softmax,measured,,,64,128,128,,,,,,mean,,,,failed: out of memory: "
     "batch 1\n";
 
 const char* const kLatex =
-    "% needs \\usepackage{booktabs}\n"
+    "% needs \\usepackage{booktabs,xcolor}\n"
     "\\begin{table}\n"
     "\\caption{recall:density=8,keys=256 - exact match, percent. mean of 1 run a cell; data seed 0; n = 100 samples; "
     "test split; intervals: 95 \\% Wilson; inspired: none. (1) failed: out of memory: batch 1.}\n"
@@ -52,8 +54,8 @@ const char* const kLatex =
     "\\toprule\n"
     "model & trained at & 64 & 128 \\\\\n"
     "\\midrule\n"
-    "asentmax & 64 & 100.0 [96.3, 100.0] & 50.0 [40.4, 59.6] \\\\\n"
-    "softmax & 64 & 0.0 [0.0, 3.7] & - (1) \\\\\n"
+    "asentmax & 64 & 100.0 {[}96.3, 100.0] & 50.0 {[}40.4, 59.6] \\\\\n"
+    "softmax & 64 & 0.0 {[}0.0, 3.7] & - (1) \\\\\n"
     "\\bottomrule\n"
     "\\end{tabular}\n"
     "\\end{table}\n";

@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 
 GridRequest exact_request(Aggregate aggregate = Aggregate::kMean) {
   GridRequest request;
-  request.metric = MetricChoice{Metric::kExact, HeadGroup::kAll};
+  request.metric = MetricChoice{Metric::kExact};
   request.aggregate = aggregate;
   return request;
 }
@@ -121,8 +121,9 @@ TEST(Grid, CheckpointsOfOneNameAreRepeatsUnlessToldApart) {
   request.rows_by = {"checkpoint"};
   EXPECT_THAT(row_names(build_grids(records, request)[0]), ElementsAre("m (01234567)", "m (fedcba98)"));
   request.rows_by = row_field_names();
-  EXPECT_THAT(row_names(build_grids(records, request)[0]),
-              ElementsAre("m (cpu, trained at 64, 01234567)", "m (cpu, trained at 64, fedcba98)"));
+  EXPECT_THAT(
+      row_names(build_grids(records, request)[0]),
+      ElementsAre("m (cpu, trained at 64, 01234567, data seed 0)", "m (cpu, trained at 64, fedcba98, data seed 0)"));
   request.rows_by = {"chekpoint"};
   EXPECT_THAT(error_of([&] { build_grids(records, request); }), HasSubstr("did you mean 'checkpoint'?"));
 }
@@ -212,7 +213,83 @@ TEST(Grid, EntropyAveragesHeadsOfAGroupAndKeepsRowKindsApart) {
   EXPECT_EQ(grids[1].probe_rows, "answer");
 }
 
+TEST(Grid, SourceMassAndOutcomesHaveMetricsOfTheirOwn) {
+  Record record = half("m", 64);
+  record.measurement.probe_rows = "answer";
+  record.measurement.heads = {{0, 0, false, 10, 0, 0.5, 4, 0.5, 0, 0.25}, {0, 1, false, 10, 0, 0.6, 10, 0.1, 0}};
+  record.measurement.heads_wrong = {{0, 0, false, 10, 0, 0.9, 40, 0, 0, 0.125}};
+  GridRequest request;
+  const auto cell = [&](const char* metric) {
+    request.metric = parse_metric(metric);
+    return build_grids({record}, request)[0].rows[0].cells[0];
+  };
+  EXPECT_EQ(*cell("source").value, 0.25);  // heads without one do not count
+  EXPECT_EQ(*cell("source-wrong").value, 0.125);
+  EXPECT_EQ(*cell("entropy-positionless-wrong").value, 0.9);
+  EXPECT_FALSE(cell("entropy-right").value);
+  EXPECT_THAT(cell("entropy-right").reason, HasSubstr("outcome"));
+}
+
+TEST(Grid, ColumnsOfAnotherFieldPutLengthsIntoRows) {
+  std::vector<Record> records = {half("a-softmax", 64), all("a-softmax", 128), none("a-ssmax", 64)};
+  records[0].subject.transform = records[1].subject.transform = "softmax";
+  records[2].subject.transform = "ssmax";
+  GridRequest request = exact_request();
+  request.columns = "transform";
+  const Grid grid = build_grids(records, request)[0];
+  EXPECT_THAT(row_names(grid), ElementsAre("length 64", "length 128"));
+  ASSERT_EQ(grid.columns.size(), 2U);
+  EXPECT_EQ(grid.columns[1].label, "ssmax");
+  EXPECT_EQ(*grid.rows[1].cells[0].value, 1);
+  EXPECT_EQ(grid.rows[1].cells[1].reason, "not measured");
+  EXPECT_EQ(grid.rows[0].cells[0].reason, "");
+  // Two models of one transform would be averaged.
+  records.push_back(none("another-softmax", 64));
+  records.back().subject.transform = "softmax";
+  records.back().subject.checkpoint_sha256 = "ff";
+  EXPECT_THAT(error_of([&] { build_grids(records, request); }), HasSubstr("add model to --rows-by"));
+  request.rows_by = {"model"};
+  EXPECT_EQ(build_grids(records, request)[0].rows.size(), 4U);
+}
+
+TEST(Grid, BestSeedShowsOneRunAndNamesIt) {
+  GridRequest request = exact_request(Aggregate::kBestSeed);
+  // Seed 1 has the best cell, seed 2 the better mean.
+  const Grid grid = build_grids({all("m", 64, 1), none("m", 128, 1), half("m", 64, 2), all("m", 128, 2)}, request)[0];
+  EXPECT_EQ(*grid.rows[0].cells[0].value, 0.5);
+  EXPECT_EQ(*grid.rows[0].cells[1].value, 1);
+  EXPECT_EQ(*grid.rows[0].cells[1].low, 0.9630);
+  EXPECT_THAT(grid.rows[0].cells[0].data_seeds, ElementsAre(2U));
+  EXPECT_THAT(grid.rows[0].remark, HasSubstr("best of 2 runs by the mean of its cells: data seed 2"));
+}
+
+TEST(Grid, IntervalsOnDemand) {
+  Record record = half("m", 64);
+  record.outcomes = std::string(50, '1') + std::string(50, '0');
+  GridRequest request = exact_request();
+  request.interval = IntervalChoice::kNone;
+  EXPECT_FALSE(build_grids({record}, request)[0].rows[0].cells[0].low);
+  request.interval = IntervalChoice::kBootstrap;
+  const Grid grid = build_grids({record, all("m", 128)}, request)[0];
+  // Binomial(100, 1/2): P(X <= 39) = 0.0176, P(X <= 40) = 0.0284, P(X <= 60) = 0.9824, P(X <= 59) = 0.9716.
+  EXPECT_DOUBLE_EQ(*grid.rows[0].cells[0].low, 0.40);
+  EXPECT_DOUBLE_EQ(*grid.rows[0].cells[0].high, 0.60);
+  EXPECT_LT(*grid.rows[0].cells[1].low, 0.97);  // all right: Wilson
+  EXPECT_THAT(grid.interval_kind, HasSubstr("bootstrap"));
+  record.measurement.answer = proportion_of(600, 800, 0.70, 0.79);
+  request.metric = parse_metric("answer");
+  EXPECT_THAT(error_of([&] { build_grids({record}, request); }), HasSubstr("cannot be resampled"));
+}
+
+TEST(Grid, DoublesThatDoNotReadAreFloors) {
+  const Grid grid = build_grids({half("m", 64), none("blind", 64)}, exact_request())[0];
+  EXPECT_EQ(grid.rows[0].kind, RowKind::kMeasured);
+  EXPECT_EQ(grid.rows[1].kind, RowKind::kFloor);
+}
+
 TEST(Grid, NamesOfMetricsAndAggregates) {
+  for (const std::string& name : interval_names()) parse_interval(name);
+
   for (const std::string& name : metric_names()) EXPECT_EQ(metric_name(parse_metric(name)), name);
   for (const std::string& name : aggregate_names()) EXPECT_EQ(aggregate_name(parse_aggregate(name)), name);
   EXPECT_THAT(error_of([] { parse_metric("entrpy"); }), HasSubstr("did you mean 'entropy'?"));

@@ -46,5 +46,24 @@ TEST(Holm, StaysWithinOneAndRefusesTheRest) {
   EXPECT_THROW(holm_adjust(std::vector<double>{std::numeric_limits<double>::quiet_NaN()}), std::invalid_argument);
 }
 
+// With two degrees of freedom, P(|T| > t) = 1 - t / sqrt(2 + t^2).
+TEST(StudentT, PairedAndWelchAgainstClosedForms) {
+  const std::vector<double> differences = {1, 2, 3};  // t = 2 sqrt(3)
+  EXPECT_NEAR(paired_t_test(differences), 1 - std::sqrt(12.0 / 14), 1e-12);
+  EXPECT_EQ(paired_t_test(std::vector<double>{2, 2}), 0);
+  EXPECT_EQ(paired_t_test(std::vector<double>{0, 0}), 1);
+  const std::vector<double> first = {0, 2}, second = {4, 6};  // t = 4 / sqrt(2), two degrees
+  EXPECT_NEAR(welch_t_test(first, second), 1 - std::sqrt(8.0 / 10), 1e-12);
+  EXPECT_THROW(paired_t_test(std::vector<double>{1}), std::invalid_argument);
+}
+
+TEST(TwoProportions, IsTheScoreTest) {
+  // Pooled 1/2: z = 0.2 / sqrt(0.25 * 2 / 100) = sqrt(8), and P(|Z| > sqrt(8)) = erfc(2).
+  EXPECT_NEAR(two_proportions_test(0.6, 100, 0.4, 100), std::erfc(2.0), 1e-12);
+  EXPECT_EQ(two_proportions_test(1, 10, 1, 20), 1);
+  EXPECT_EQ(two_proportions_test(0.3, 10, 0.3, 20), 1);
+  EXPECT_THROW(two_proportions_test(0.5, 0, 0.5, 10), std::invalid_argument);
+}
+
 }  // namespace
 }  // namespace lenbench

@@ -1,0 +1,64 @@
+// `plot` as a user runs it, up to the renderer.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/program.h"
+
+namespace lenbench::cli_test {
+namespace {
+
+class PlotTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const Outcome outcome = lenbench(
+        {"run", "oracle:64", "--tasks", "recall,niah-ids", "--lengths", "64,128", "--samples", "10", "-o", records_});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+  }
+  TempFolder folder_;
+  const std::string records_ = folder_.path("r.jsonl");
+};
+
+TEST_F(PlotTest, WritesVegaLiteToStandardOutputOrAFile) {
+  const Outcome outcome = lenbench({"plot", "accuracy", records_});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const nlohmann::json json = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(json["concat"].size(), 2U);
+  const std::string path = folder_.path("sub/a.vl.json");
+  EXPECT_EQ(lenbench({"plot", "accuracy", records_, "-o", path}).code, 0);
+  EXPECT_EQ(slurp(path), outcome.out);
+}
+
+TEST_F(PlotTest, DepthIsDrawnFromTheSamplesAddresses) {
+  const Outcome outcome = lenbench({"plot", "depth", records_});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const nlohmann::json json = nlohmann::json::parse(outcome.out);
+  ASSERT_EQ(json["concat"].size(), 1U);
+  double samples = 0;
+  for (const auto& cell : json["concat"][0]["data"]["values"]) {
+    samples += cell["n"].get<double>();
+    if (!cell["value"].is_null()) EXPECT_EQ(cell["value"], cell["length"] == 64 ? 100 : 0);
+  }
+  EXPECT_EQ(samples, 20);
+}
+
+TEST_F(PlotTest, WhatCannotBeDrawnIsRefusedInOneLine) {
+  EXPECT_TRUE(refused(lenbench({"plot", "acuracy", records_}), 2, "did you mean 'accuracy'"));
+  EXPECT_TRUE(refused(lenbench({"plot", "perplexity", records_}), 2, "no perplexity was measured"));
+  EXPECT_TRUE(refused(lenbench({"plot", "heads", records_}), 2, "--probe"));
+  EXPECT_TRUE(refused(lenbench({"plot", "accuracy", records_, "-o", folder_.path("a.gif")}), 2, ".svg"));
+  EXPECT_TRUE(refused(lenbench({"plot", "accuracy"}), 2, "Record files"));
+  EXPECT_TRUE(refused(lenbench({"plot", "heads", records_, "--statistic", "entropi"}), 2, "did you mean 'entropy'"));
+}
+
+TEST_F(PlotTest, AMissingRendererIsNamedWithWhatToInstall) {
+  Surroundings none;
+  none.environment["LENBENCH_PYTHON"] = folder_.path("no-python");
+  const std::string path = folder_.path("a.svg");
+  EXPECT_TRUE(refused(lenbench({"plot", "accuracy", records_, "-o", path}, none), 3, "tools/setup.sh --figures"));
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+}  // namespace
+}  // namespace lenbench::cli_test
