@@ -13,6 +13,11 @@ namespace {
 constexpr int kResamples = 2000;
 constexpr std::uint64_t kSeed = 0x6c656e62656e6368;  // "lenbench"
 
+// Quantiles are the smallest count whose probability reaches the level.
+using CountPolicy =
+    boost::math::policies::policy<boost::math::policies::discrete_quantile<boost::math::policies::integer_round_up>>;
+using Counts = boost::math::binomial_distribution<double, CountPolicy>;
+
 void require(bool condition, const char* message) {
   if (!condition) throw std::invalid_argument(message);
 }
@@ -24,9 +29,17 @@ std::size_t Resampler::index(std::size_t n) {
   return static_cast<std::size_t>(static_cast<Wide>(engine_()) * n >> 64);
 }
 
-std::int64_t Resampler::count(std::int64_t right, std::int64_t n) {
+double Resampler::uniform() {
+  constexpr std::uint64_t kParts = std::uint64_t{1} << 52;
+  return (static_cast<double>(engine_() >> 12) + 0.5) / static_cast<double>(kParts);
+}
+
+std::int64_t Resampler::count(double share, std::int64_t n) {
+  // Few outcomes are drawn one by one; for many the inverse of the distribution is faster.
+  constexpr std::int64_t kFew = 256;
+  if (n > kFew) return std::llround(boost::math::quantile(Counts(static_cast<double>(n), share), uniform()));
   std::int64_t drawn = 0;
-  for (std::int64_t i = 0; i < n; ++i) drawn += static_cast<std::int64_t>(index(static_cast<std::size_t>(n))) < right;
+  for (std::int64_t i = 0; i < n; ++i) drawn += uniform() < share ? 1 : 0;
   return drawn;
 }
 
@@ -35,8 +48,9 @@ Interval percentile_interval(std::vector<double> values, double confidence) {
   require(confidence > 0 && confidence < 1, "percentile_interval: confidence must lie between 0 and 1");
   std::sort(values.begin(), values.end());
   const auto size = static_cast<double>(values.size());
+  constexpr double kRounding = 1e-9;  // of share * size
   const auto at = [&](double share) {
-    return values[static_cast<std::size_t>(std::clamp(std::ceil(share * size) - 1, 0.0, size - 1))];
+    return values[static_cast<std::size_t>(std::clamp(std::ceil(share * size - kRounding) - 1, 0.0, size - 1))];
   };
   const double tail = (1 - confidence) / 2;
   return {at(tail), at(1 - tail)};
@@ -47,11 +61,8 @@ Interval bootstrap_proportion(std::int64_t right, std::int64_t n, double confide
   require(confidence > 0 && confidence < 1, "bootstrap_proportion: confidence must lie between 0 and 1");
   if (right == 0) return {0, 0};
   if (right == n) return {1, 1};
-  using boost::math::policies::discrete_quantile;
-  using boost::math::policies::integer_round_up;
-  using Policy = boost::math::policies::policy<discrete_quantile<integer_round_up>>;
   const auto size = static_cast<double>(n);
-  const boost::math::binomial_distribution<double, Policy> counts(size, static_cast<double>(right) / size);
+  const Counts counts(size, static_cast<double>(right) / size);
   const double tail = (1 - confidence) / 2;
   return {boost::math::quantile(counts, tail) / size, boost::math::quantile(counts, 1 - tail) / size};
 }

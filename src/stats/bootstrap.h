@@ -25,8 +25,10 @@ class Resampler {
   explicit Resampler(std::uint64_t seed) : engine_(seed) {}
   // Uniform in [0, n). Requires n > 0.
   std::size_t index(std::size_t n);
-  // How many of n resampled outcomes are right when `right` of the n are.
-  std::int64_t count(std::int64_t right, std::int64_t n);
+  // Uniform in (0, 1).
+  double uniform();
+  // How many of n resampled outcomes are right when a share of them is: binomial(n, share). Requires 0 < share < 1.
+  std::int64_t count(double share, std::int64_t n);
 
  private:
   std::mt19937_64 engine_;  // its sequence is fixed by the C++ standard

@@ -113,18 +113,11 @@ LengthCounts resample(const LengthCounts& point, Resampler& resampler) {
   LengthCounts drawn = point;
   if (point.right == 0 || point.right == point.n) {
     const boost::math::beta_distribution<> share(point.right + 0.5, point.n - point.right + 0.5);
-    constexpr std::size_t kParts = std::size_t{1} << 32;
-    const double uniform = (static_cast<double>(resampler.index(kParts)) + 0.5) / static_cast<double>(kParts);
-    drawn.right = point.n * boost::math::quantile(share, uniform);
+    drawn.right = point.n * boost::math::quantile(share, resampler.uniform());
     return drawn;
   }
   const auto samples = std::max<std::int64_t>(1, std::llround(point.n));
-  constexpr std::size_t kParts = std::size_t{1} << 53;
-  const double share = point.right / point.n;
-  std::int64_t right = 0;
-  for (std::int64_t i = 0; i < samples; ++i) {
-    right += static_cast<double>(resampler.index(kParts)) < share * static_cast<double>(kParts) ? 1 : 0;
-  }
+  const std::int64_t right = resampler.count(point.right / point.n, samples);
   drawn.right = point.n * static_cast<double>(right) / static_cast<double>(samples);
   return drawn;
 }

@@ -38,7 +38,9 @@ TEST_F(PlotTest, DepthIsDrawnFromTheSamplesAddresses) {
   double samples = 0;
   for (const auto& cell : json["concat"][0]["data"]["values"]) {
     samples += cell["n"].get<double>();
-    if (!cell["value"].is_null()) EXPECT_EQ(cell["value"], cell["length"] == 64 ? 100 : 0);
+    if (!cell["value"].is_null()) {
+      EXPECT_EQ(cell["value"], cell["length"] == 64 ? 100 : 0);
+    }
   }
   EXPECT_EQ(samples, 20);
 }

@@ -70,7 +70,9 @@ TEST(Progress, QuietSaysNothingAndJsonSaysEachCell) {
     const nlohmann::json json = nlohmann::json::parse(line);
     cells += json["event"] == "cell" ? 1 : 0;
     states += json["event"] == "progress" ? 1 : 0;
-    if (json["event"] == "cell") EXPECT_EQ(json["exact"], 1);
+    if (json["event"] == "cell") {
+      EXPECT_EQ(json["exact"], 1);
+    }
     if (json["event"] == "progress" && json["cells_done"] == 2) {
       EXPECT_EQ(json["samples_done"], 20);
       EXPECT_GT(json["tokens_per_second"], 0);

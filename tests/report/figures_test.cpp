@@ -46,7 +46,9 @@ TEST(Figures, AccuracyHasTheValuesAndIntervalsOfTheTable) {
       if (!row.cells[i].value) continue;
       EXPECT_EQ(panel.lines[line].points[point].length, grid.columns[i].length);
       EXPECT_DOUBLE_EQ(panel.lines[line].points[point].value, 100 * *row.cells[i].value);
-      if (row.cells[i].low) EXPECT_DOUBLE_EQ(*panel.lines[line].points[point].low, 100 * *row.cells[i].low);
+      if (row.cells[i].low) {
+        EXPECT_DOUBLE_EQ(*panel.lines[line].points[point].low, 100 * *row.cells[i].low);
+      }
       ++point;
     }
     EXPECT_EQ(panel.lines[line++].points.size(), point);

@@ -44,7 +44,7 @@ INSTANTIATE_TEST_SUITE_P(Formats, GoldenTable,
                          ::testing::Values(std::pair("markdown", "table.md"), std::pair("csv", "table.csv"),
                                            std::pair("json", "table.json"), std::pair("latex", "table.tex"),
                                            std::pair("html", "table.html")),
-                         [](const auto& info) { return std::string(info.param.first); });
+                         [](const auto& each) { return std::string(each.param.first); });
 
 TEST(GoldenTableSuite, CoversEveryFormat) { EXPECT_EQ(format_names().size(), 5U); }
 

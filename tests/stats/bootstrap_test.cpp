@@ -30,13 +30,15 @@ TEST(Bootstrap, RatiosOfManySamplesAreAlmostNormal) {
 
 TEST(Bootstrap, ResamplesStayInRangeAndKeepTheMean) {
   Resampler resampler(3);
-  std::int64_t right = 0;
+  std::int64_t few = 0, many = 0;
   for (int i = 0; i < 2000; ++i) {
     EXPECT_LT(resampler.index(7), 7U);
-    right += resampler.count(30, 100);
+    few += resampler.count(0.3, 100);
+    many += resampler.count(0.3, 10'000);
   }
-  // Mean 30, standard error sqrt(21 / 2000) = 0.10.
-  EXPECT_NEAR(static_cast<double>(right) / 2000, 30, 0.4);
+  // Means 30 and 3000, standard errors sqrt(21 / 2000) = 0.10 and sqrt(2100 / 2000) = 1.02.
+  EXPECT_NEAR(static_cast<double>(few) / 2000, 30, 0.4);
+  EXPECT_NEAR(static_cast<double>(many) / 2000, 3000, 4);
 }
 
 TEST(Bootstrap, PercentilesByNearestRank) {
