@@ -41,6 +41,8 @@ CommandEntry show_command();
 CommandEntry gen_command();
 CommandEntry inspect_command();
 CommandEntry verify_command();
+CommandEntry audit_command();
+CommandEntry bench_command();
 CommandEntry selfcheck_command();
 CommandEntry completion_command();
 
