@@ -38,15 +38,15 @@ bool flag_of(const TaskParameters& resolved, const std::string& name) { return w
 
 std::vector<std::string> flag_words() { return {"false", "true"}; }
 
-void check_draw(const Task& task, const DrawKey& key) {
+void check_draw(const Task& task, const DrawKey& key, std::int64_t longest) {
   const std::string& name = task.info().name;
   if (key.length < task.min_length()) {
     throw Error(name + ": length " + std::to_string(key.length) +
                 " is too short; with these parameters the shortest is " + std::to_string(task.min_length()));
   }
-  if (key.length > kMaxLength) {
+  if (key.length > longest) {
     throw Error(name + ": length " + std::to_string(key.length) + " is too long; the longest is " +
-                std::to_string(kMaxLength));
+                std::to_string(longest));
   }
   if (key.index >= kMaxIndex) {
     throw Error(name + ": sample index " + std::to_string(key.index) + " is too large; it must be below " +

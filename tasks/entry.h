@@ -37,8 +37,8 @@ const std::string& word_of(const TaskParameters& resolved, const std::string& na
 // `true|false`, as words of a ParameterSpec.
 std::vector<std::string> flag_words();
 
-// Throws Error when the length lies outside [task.min_length(), kMaxLength] or the index is too large to have streams.
-void check_draw(const Task& task, const DrawKey& key);
+// Throws Error when the length lies outside [task.min_length(), longest] or the index is too large to have streams.
+void check_draw(const Task& task, const DrawKey& key, std::int64_t longest = kMaxLength);
 
 // Ids pad, bos, eos, mask, sep in that order from `first` (five in number).
 SpecialTokens specials_from(std::int32_t first);

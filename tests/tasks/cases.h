@@ -38,6 +38,23 @@ inline const std::vector<TaskCase>& task_cases() {
       {"text:bos=none,convention=sliding", false},
       {"text:convention=second-half", false},
       {"text:bos=none,convention=last-token,stride=5", false},
+      {"mqar"},
+      {"mqar:fill=random,pairs=8,vocab=64"},
+      {"mqar:gap=uniform"},
+      {"even-pairs"},
+      {"cycle-navigation"},
+      {"missing-duplicate"},
+      {"odds-first"},
+      {"duplicate-string"},
+      {"bucket-sort"},
+      {"stack-manipulation"},
+      {"modular-arithmetic"},
+      {"modular-arithmetic-brackets"},
+      {"modular-arithmetic-brackets:multiply=false"},
+      {"solve-equation"},
+      {"binary-addition"},
+      {"binary-multiplication"},
+      {"compute-sqrt"},
   };
   return cases;
 }
