@@ -42,7 +42,13 @@ void add_probe(Probe& sum, const Probe& call) {
     return;
   }
   if (sum.heads.size() != call.heads.size()) throw std::logic_error("the number of probed heads changed within a cell");
-  for (std::size_t i = 0; i < sum.heads.size(); ++i) sum.heads[i].add(call.heads[i]);
+  const auto add = [](std::vector<HeadStats>& to, const std::vector<HeadStats>& from) {
+    to.resize(std::max(to.size(), from.size()));
+    for (std::size_t i = 0; i < from.size(); ++i) to[i].add(from[i]);
+  };
+  add(sum.heads, call.heads);
+  add(sum.heads_right, call.heads_right);
+  add(sum.heads_wrong, call.heads_wrong);
 }
 
 std::string probe_rows_name(ProbeRows rows) {
@@ -147,7 +153,9 @@ Runner::CellOutcome Runner::measure(const Cell& cell, const std::function<void(s
     record.outcomes = std::move(result.outcomes);
     record.sample_nats = std::move(result.sample_nats);
     record.sample_tokens = std::move(result.sample_tokens);
-    record.measurement.heads = head_means(probe);
+    record.measurement.heads = head_means(probe, probe.heads);
+    record.measurement.heads_right = head_means(probe, probe.heads_right);
+    record.measurement.heads_wrong = head_means(probe, probe.heads_wrong);
     if (!record.measurement.heads.empty()) record.measurement.probe_rows = probe_rows_name(options_.probe);
     if (!result.failure.empty()) fail(result.failure);
     outcome.nonfinite = record.measurement.nonfinite_samples > 0;
