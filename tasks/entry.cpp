@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "base/text.h"
 
 namespace lenbench {
 namespace {
@@ -29,6 +30,18 @@ TaskInfo describe(const TaskEntry& entry, const TaskParameters& resolved) {
     if (spec.implicit_default && resolved.at(spec.name) == spec.fallback) info.parameters.erase(spec.name);
   }
   return info;
+}
+
+const std::vector<Document>& checked_documents(const TaskEntry& entry, const TaskResources& resources) {
+  if (resources.documents.empty()) {
+    throw Error(entry.name + ": no document was given; name one or more UTF-8 text files");
+  }
+  for (const Document& document : resources.documents) {
+    const std::string what = entry.name + ": document '" + printable(document.name) + "'";
+    if (document.bytes.empty()) throw Error(what + " is empty");
+    if (!is_valid_utf8(document.bytes)) throw Error(what + " is not valid UTF-8; convert it first");
+  }
+  return resources.documents;
 }
 
 const std::string& word_of(const TaskParameters& resolved, const std::string& name) { return resolved.at(name); }

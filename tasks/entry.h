@@ -23,12 +23,17 @@ struct TaskEntry {
   std::string comparability;
   std::string summary;
   std::vector<ParameterSpec> parameters;
-  std::unique_ptr<Task> (*make)(const TaskEntry& entry, const TaskParameters& resolved, const TaskResources& resources);
+  bool needs_documents = false;  // `make` reads TaskResources::documents
+  std::unique_ptr<Task> (*make)(const TaskEntry& entry, const TaskParameters& resolved,
+                                const TaskResources& resources) = nullptr;
 };
 
 // The fields of TaskInfo that follow from the entry: name, version, comparability, summary, parameters (`resolved`
 // without implicit defaults).
 TaskInfo describe(const TaskEntry& entry, const TaskParameters& resolved);
+
+// The documents. Throws Error when there are none, or one is empty or not valid UTF-8.
+const std::vector<Document>& checked_documents(const TaskEntry& entry, const TaskResources& resources);
 
 // Resolved parameters by type. The name and the value were checked by the catalogue.
 std::int64_t integer_of(const TaskParameters& resolved, const std::string& name);

@@ -95,6 +95,9 @@ class Task {
   // there are documents, and none is long enough for a single sample.
   virtual std::uint64_t available(std::int64_t /*length*/) const { return 0; }
 
+  // One line on what a reader of results at this length should know, e.g. documents too short for it; empty: nothing.
+  virtual std::string note(std::int64_t /*length*/) const { return ""; }
+
   // Probability that one answer is right for a guesser who knows the answer alphabet and nothing of the prompt.
   virtual double chance() const = 0;
 };

@@ -137,8 +137,9 @@ std::string sample_text(const Task& task, const DrawKey& key, const Sample& samp
 
 TaskResources resources_for(const std::string& task, const std::vector<std::string>& files) {
   TaskResources resources;
-  if (task != "text") {
-    if (!files.empty()) throw Error("--text is only for the task 'text', not for '" + task + "'");
+  if (!task_needs_documents(task)) {
+    if (!files.empty())
+      throw Error("--text is only for the task 'text' and others on documents, not for '" + task + "'");
     return resources;
   }
   for (const std::string& file : files.empty() ? bundled_documents() : files) {

@@ -18,7 +18,7 @@ nlohmann::ordered_json sample_json(const Task& task, const DrawKey& key, const S
 // where its tokens stand in the prompt, and the task's worked examples.
 std::string sample_text(const Task& task, const DrawKey& key, const Sample& sample, bool explain);
 
-// Documents for tasks that need them: the files named, else the bundled ones. Reads nothing unless `task` is "text".
+// Documents for tasks that need them: the files named, else the bundled ones. Reads nothing unless `task` needs them.
 // Throws Error for an unreadable, empty or non-UTF-8 file.
 TaskResources resources_for(const std::string& task, const std::vector<std::string>& files);
 

@@ -210,6 +210,13 @@ TEST(Catalogue, ChanceIsOneOverTheAnswerAlphabet) {
   EXPECT_DOUBLE_EQ(make("mqmtar")->chance(), 1.0 / 65536);
   EXPECT_DOUBLE_EQ(make("niah-ids")->chance(), 1.0 / 262144);
   EXPECT_DOUBLE_EQ(make("text")->chance(), 1.0 / 256);
+  EXPECT_DOUBLE_EQ(make("mqar")->chance(), 1.0 / 4096);
+  EXPECT_DOUBLE_EQ(make("even-pairs")->chance(), 1.0 / 2);
+  EXPECT_DOUBLE_EQ(make("binary-addition")->chance(), 1.0 / 3);
+  EXPECT_DOUBLE_EQ(make("solve-equation")->chance(), 1.0 / 5);
+  EXPECT_DOUBLE_EQ(make("niah-bytes")->chance(), 1.0 / 9000000);
+  EXPECT_DOUBLE_EQ(make("variable-tracking")->chance(), 1.0 / 65536);
+  EXPECT_DOUBLE_EQ(make("common-words:tokens=bytes")->chance(), 1.0 / 512000);
 }
 
 }  // namespace
