@@ -7,6 +7,7 @@
 //   compute-sqrt                            a number of 1 .. 2^L - 1, highest bit first; the output is the whole part
 //       of its square root on ceil(L / 2) bits, highest first.
 #include <algorithm>
+#include <bit>
 #include <boost/multiprecision/cpp_int.hpp>
 
 #include "tasks/formal.h"
@@ -17,8 +18,7 @@ namespace {
 using Number = boost::multiprecision::cpp_int;
 
 constexpr std::int32_t kOperator = 2, kEnd = 2;
-constexpr std::int64_t kLongestProduct = std::int64_t{1} << 20;
-constexpr std::int64_t kLongestRoot = std::int64_t{1} << 17;
+constexpr std::int64_t kLongest = std::int64_t{1} << 20;  // of a product or root
 
 // Bits with the lowest first.
 Number number_of(std::span<const std::int32_t> bits) {
@@ -73,9 +73,25 @@ Symbols product_output(std::span<const std::int32_t> input) {
   return result_of(input, [](const Number& a, const Number& b) { return Number(a * b); });
 }
 
+// The whole part of the square root. From the highest bits down, each step doubles the bits of the root with one
+// division (Newton's step), so that the whole costs little more than its last division; one too many is taken back.
+Number square_root(const Number& number) {
+  if (number == 0) return 0;
+  const auto bits = static_cast<std::int64_t>(msb(number)) / 2;  // of the root, but its highest
+  Number root = 1;
+  std::int64_t have = 0;
+  for (int shift = static_cast<int>(std::bit_width(static_cast<std::uint64_t>(bits))) - 1; shift >= 0; --shift) {
+    const std::int64_t before = have;
+    have = bits >> shift;
+    const Number high = number >> static_cast<unsigned>(2 * bits - before - have + 1);
+    root = (root << static_cast<unsigned>(have - before - 1)) + high / root;
+  }
+  return root * root > number ? Number(root - 1) : root;
+}
+
 Symbols root_output(std::span<const std::int32_t> input) {
   const Symbols low_first(input.rbegin(), input.rend());
-  const Number root = boost::multiprecision::sqrt(number_of(low_first));
+  const Number root = square_root(number_of(low_first));
   Symbols output = bits_of(root, static_cast<std::int64_t>(input.size() + 1) / 2);
   std::reverse(output.begin(), output.end());
   return output;
@@ -102,7 +118,7 @@ std::unique_ptr<Task> make_addition(const TaskEntry& entry, const TaskParameters
 std::unique_ptr<Task> make_multiplication(const TaskEntry& entry, const TaskParameters& resolved,
                                           const TaskResources&) {
   FormalLaw law = two_number_law();
-  law.max_length = kLongestProduct;
+  law.max_length = kLongest;
   law.output = product_output;
   law.blanks = as_many_blanks;
   return make_formal(entry, resolved, law,
@@ -112,7 +128,7 @@ std::unique_ptr<Task> make_multiplication(const TaskEntry& entry, const TaskPara
 
 std::unique_ptr<Task> make_root(const TaskEntry& entry, const TaskParameters& resolved, const TaskResources&) {
   FormalLaw law;
-  law.max_length = kLongestRoot;
+  law.max_length = kLongest;
   law.input = positive_bits;
   law.output = root_output;
   law.blanks = [](std::int64_t input_tokens) { return (input_tokens + 1) / 2; };

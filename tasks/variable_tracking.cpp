@@ -106,10 +106,18 @@ class VariableTrackingTask : public Task {
 
   std::vector<std::int32_t> solve(std::span<const std::int32_t> tokens,
                                   std::span<const std::int64_t> positions) const override {
-    std::vector<std::int32_t> targets;
-    for (const std::int64_t position : positions) {
-      targets.push_back(solve_row(tokens.first(static_cast<std::size_t>(position) + 1)));
+    // The question stands before every judged row, so the chain it asks for is the same for all of them.
+    const Tokens ask = question_mark();
+    const auto question = std::search(tokens.begin(), tokens.end(), ask.begin(), ask.end());
+    const std::int64_t first_row = (question - tokens.begin()) + question_tokens() - 1;
+    std::vector<std::int64_t> chain;
+    if (first_row < static_cast<std::int64_t>(tokens.size())) {
+      const auto value = question + static_cast<std::ptrdiff_t>(ask.size());
+      chain = chain_of(tokens.first(static_cast<std::size_t>(question - tokens.begin())),
+                       Tokens(value, value + static_cast<std::ptrdiff_t>(width())));
     }
+    std::vector<std::int32_t> targets;
+    for (const std::int64_t position : positions) targets.push_back(script_.answer_at(chain, position - first_row));
     return targets;
   }
 
@@ -179,35 +187,33 @@ class VariableTrackingTask : public Task {
     }
   }
 
-  // Follows the chain from the value named in the question; each answer is the name that was set to the one before.
-  std::int32_t solve_row(std::span<const std::int32_t> prefix) const {
+  std::size_t width() const { return script_.is_bytes() ? 6 : 2; }  // of a name or value
+  Tokens question_mark() const {
+    if (!script_.is_bytes()) return {kQuery};
+    Tokens tokens;
+    append_bytes(tokens, kQuestion);
+    return tokens;
+  }
+
+  // Names in the order in which they follow from `value`: each is set to the one before it.
+  std::vector<std::int64_t> chain_of(std::span<const std::int32_t> body, const Tokens& value) const {
     const bool bytes = script_.is_bytes();
-    const std::size_t width = bytes ? 6 : 2, left_at = bytes ? 4 : 1, right_at = bytes ? 14 : 4;
+    const std::size_t left_at = bytes ? 4 : 1, right_at = bytes ? 14 : 4;
     const Tokens let = bytes ? Tokens{'L', 'e', 't', ' '} : Tokens{kLet};
-    Tokens ask;
-    if (bytes) append_bytes(ask, kQuestion);
-    if (!bytes) ask = {kQuery};
-    const auto question = std::search(prefix.begin(), prefix.end(), ask.begin(), ask.end());
-    const auto asked = static_cast<std::size_t>(question - prefix.begin()) + ask.size();
-    const auto first_row = static_cast<std::size_t>(question - prefix.begin() + question_tokens() - 1);
-    if (first_row >= prefix.size()) return -1;
-    const std::span<const std::int32_t> body(prefix.begin(), question);
     std::map<Tokens, std::int64_t> set_to;  // right side -> name
-    for (std::size_t at = 1; at + right_at + width <= body.size(); ++at) {
+    for (std::size_t at = 1; at + right_at + width() <= body.size(); ++at) {
       if (!std::equal(let.begin(), let.end(), body.begin() + static_cast<std::ptrdiff_t>(at))) continue;
-      const auto right = body.subspan(at + right_at, width);
+      const auto right = body.subspan(at + right_at, width());
       set_to[Tokens(right.begin(), right.end())] = script_.read(body.subspan(at + left_at));
     }
     std::vector<std::int64_t> chain;
-    const auto value = prefix.subspan(asked, width);
-    Tokens current(value.begin(), value.end());
-    while (static_cast<std::int64_t>(chain.size()) < names_) {
+    for (Tokens current = value; static_cast<std::int64_t>(chain.size()) < names_;) {
       const auto next = set_to.find(current);
       if (next == set_to.end()) break;
       chain.push_back(next->second);
       current = word_tokens(next->second);
     }
-    return script_.answer_at(chain, static_cast<std::int64_t>(prefix.size() - 1 - first_row));
+    return chain;
   }
 
   static std::vector<WorkedExample> worked_examples() {

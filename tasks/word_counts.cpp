@@ -14,7 +14,6 @@
 // Words are drawn for each sample and their order too (the original shuffles every list alike). Prompt with BOS plus
 // answer never exceed L; facts: `fill` is the share used. The original's solved example is left out.
 #include <algorithm>
-#include <map>
 
 #include "base/error.h"
 #include "tasks/entry.h"
@@ -56,13 +55,13 @@ class WordCountTask : public Task {
 
   Sample draw(const DrawKey& key) const override {
     check_draw(*this, key);
-    const std::vector<std::int64_t> counts = counts_by_rank(key.length);
-    const auto distinct = static_cast<std::int64_t>(counts.size());
+    const std::int64_t distinct = num_distinct(key.length);
     if (distinct > script_.num_words()) {
       throw Error(info_.name + ": length " + std::to_string(key.length) + " needs " + std::to_string(distinct) +
                   " distinct words and there are " + std::to_string(script_.num_words()) + "; the longest length is " +
                   std::to_string(longest()));
     }
+    const std::vector<std::int64_t> counts = counts_by_rank(key.length);
     const std::vector<std::int64_t> words = streams_.stream(key, kWords).distinct(distinct, script_.num_words());
     std::vector<std::int64_t> list;
     for (std::size_t rank = 0; rank < counts.size(); ++rank) {
@@ -78,11 +77,17 @@ class WordCountTask : public Task {
     for (const std::int64_t word : list) put_unit(sample.tokens, word);
     put_question(sample.tokens);
     sample.prompt_tokens = static_cast<std::int64_t>(sample.tokens.size());
-    const std::vector<std::int64_t> answer = answer_of(list);
-    std::vector<std::int64_t> sources;
+    const auto first = words.begin() + (has_dots() ? 1 : 0);
+    std::vector<Counted> asked;
+    for (auto word = first; word != first + answers_; ++word) {
+      asked.push_back({*word, 0, std::find(list.begin(), list.end(), *word) - list.begin()});
+    }
+    if (by_place()) std::sort(asked.begin(), asked.end(), earlier);
+    std::vector<std::int64_t> answer, sources;
     double distance = 0;
-    for (const std::int64_t word : answer) {
-      sources.push_back(1 + (std::find(list.begin(), list.end(), word) - list.begin()) * unit_tokens());
+    for (const Counted& word : asked) {
+      answer.push_back(word.word);
+      sources.push_back(1 + word.first * unit_tokens());
       distance += static_cast<double>(sample.prompt_tokens - sources.back());
     }
     script_.put_answers(sample, answer, sources);
@@ -104,7 +109,7 @@ class WordCountTask : public Task {
       if (word < kDotsWord) break;
       list.push_back(word);
     }
-    const std::vector<std::int64_t> answer = answer_of(list);
+    const std::vector<std::int64_t> answer = most_frequent(list);
     const std::int64_t first_row = static_cast<std::int64_t>(at) + question_tokens() - 1;
     std::vector<std::int32_t> targets;
     for (const std::int64_t position : positions) targets.push_back(script_.answer_at(answer, position - first_row));
@@ -125,26 +130,37 @@ class WordCountTask : public Task {
   // How often each word stands in the list. Rank 0 is written as dots when has_dots().
   virtual std::vector<std::int64_t> counts_by_rank(std::int64_t length) const = 0;
   virtual bool has_dots() const = 0;
-  // The answer, from a list alone.
-  virtual std::vector<std::int64_t> answer_of(const std::vector<std::int64_t>& list) const = 0;
-
-  // Words of `list` with how often they stand there, the most frequent first, ties in order of first place; no dots.
-  static std::vector<std::int64_t> by_frequency(const std::vector<std::int64_t>& list) {
-    std::map<std::int64_t, std::int64_t> counts, first;
-    for (std::size_t i = 0; i < list.size(); ++i) {
-      if (list[i] == kDotsWord) continue;
-      ++counts[list[i]];
-      first.emplace(list[i], static_cast<std::int64_t>(i));
-    }
-    std::vector<std::int64_t> words;
-    for (const auto& [word, count] : counts) words.push_back(word);
-    std::sort(words.begin(), words.end(), [&](std::int64_t a, std::int64_t b) {
-      return counts[a] != counts[b] ? counts[a] > counts[b] : first[a] < first[b];
-    });
-    return words;
-  }
+  virtual std::int64_t num_distinct(std::int64_t length) const = 0;
+  // Whether the answer is in order of first place, or else of frequency.
+  virtual bool by_place() const = 0;
 
  private:
+  struct Counted {
+    std::int64_t word, count, first;  // first: its first place in the list
+  };
+  static bool earlier(const Counted& a, const Counted& b) { return a.first < b.first; }
+
+  // The answer, from a list alone: its most frequent words but dots.
+  std::vector<std::int64_t> most_frequent(const std::vector<std::int64_t>& list) const {
+    std::vector<std::pair<std::int64_t, std::int64_t>> places;
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      if (list[i] != kDotsWord) places.emplace_back(list[i], static_cast<std::int64_t>(i));
+    }
+    std::sort(places.begin(), places.end());
+    std::vector<Counted> words;
+    for (const auto& [word, place] : places) {
+      if (words.empty() || words.back().word != word) words.push_back({word, 0, place});
+      ++words.back().count;
+    }
+    std::sort(words.begin(), words.end(), [](const Counted& a, const Counted& b) {
+      return a.count != b.count ? a.count > b.count : earlier(a, b);
+    });
+    words.resize(std::min(words.size(), static_cast<std::size_t>(answers_)));
+    if (by_place()) std::sort(words.begin(), words.end(), earlier);
+    std::vector<std::int64_t> answer;
+    for (const Counted& word : words) answer.push_back(word.word);
+    return answer;
+  }
   std::int64_t unit_tokens() const { return script_.word_tokens() + (script_.is_bytes() ? 1 : 0); }
   std::int64_t question_tokens() const { return script_.is_bytes() ? static_cast<std::int64_t>(question_.size()) : 1; }
   // Everything but the list: BOS, question or SEP, answers.
@@ -159,7 +175,7 @@ class WordCountTask : public Task {
     std::int64_t low = min_length_, high = kMaxLength;
     while (low < high) {
       const std::int64_t middle = (low + high + 1) / 2;
-      const bool fits = static_cast<std::int64_t>(counts_by_rank(middle).size()) <= script_.num_words();
+      const bool fits = num_distinct(middle) <= script_.num_words();
       (fits ? low : high) = fits ? middle : middle - 1;
     }
     return low;
@@ -229,20 +245,20 @@ class CommonWordsTask : public WordCountTask {
  private:
   std::int64_t times(bool long_list) const { return given_times_ > 0 ? given_times_ : long_list ? 30 : 6; }
   std::int64_t others(bool long_list) const { return given_others_ > 0 ? given_others_ : long_list ? 3 : 1; }
+  bool is_long(std::int64_t length) const {
+    return length >= kShortList && capacity(length) >= answers() * times(true) + others(true);
+  }
   std::vector<std::int64_t> counts_by_rank(std::int64_t length) const override {
-    const std::int64_t room = capacity(length);
-    const bool long_list = length >= kShortList && room >= answers() * times(true) + others(true);
-    std::vector<std::int64_t> counts(static_cast<std::size_t>(answers()), times(long_list));
-    const std::int64_t uncommon = (room - answers() * times(long_list)) / others(long_list);
-    counts.insert(counts.end(), static_cast<std::size_t>(uncommon), others(long_list));
+    std::vector<std::int64_t> counts(static_cast<std::size_t>(num_distinct(length)), others(is_long(length)));
+    std::fill_n(counts.begin(), answers(), times(is_long(length)));
     return counts;
   }
-  bool has_dots() const override { return false; }
-  std::vector<std::int64_t> answer_of(const std::vector<std::int64_t>& list) const override {
-    std::vector<std::int64_t> words = by_frequency(list);
-    words.resize(std::min(words.size(), static_cast<std::size_t>(answers())));
-    return words;
+  std::int64_t num_distinct(std::int64_t length) const override {
+    const bool long_list = is_long(length);
+    return answers() + (capacity(length) - answers() * times(long_list)) / others(long_list);
   }
+  bool has_dots() const override { return false; }
+  bool by_place() const override { return true; }
 
   std::int64_t given_times_, given_others_;  // 0: auto
 };
@@ -284,12 +300,11 @@ class FrequentWordsTask : public WordCountTask {
     }
     return zeta_counts(low, ranks);
   }
-  bool has_dots() const override { return true; }
-  std::vector<std::int64_t> answer_of(const std::vector<std::int64_t>& list) const override {
-    std::vector<std::int64_t> words = by_frequency(list);
-    words.resize(std::min(words.size(), static_cast<std::size_t>(kFrequentAnswers)));
-    return words;
+  std::int64_t num_distinct(std::int64_t length) const override {
+    return static_cast<std::int64_t>(counts_by_rank(length).size());
   }
+  bool has_dots() const override { return true; }
+  bool by_place() const override { return false; }
 };
 
 }  // namespace

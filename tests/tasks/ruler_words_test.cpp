@@ -137,8 +137,8 @@ TEST(VariableTracking, BruteForceAgrees) {
                         {"variable-tracking:tokens=bytes", 1, 5},
                         {"variable-tracking:chains=3,hops=2,tokens=bytes", 3, 3}}) {
     const std::unique_ptr<Task> task = make(c.spec);
-    for (const std::int64_t length : {task->min_length(), task->min_length() + 3, std::int64_t{1500}}) {
-      for (std::uint64_t i = 0; i < (length == 1500 ? 500U : 1000U); ++i) {
+    for (const std::int64_t length : {task->min_length(), task->min_length() + 3, task->min_length() + 200}) {
+      for (std::uint64_t i = 0; i < (length > task->min_length() + 3 ? 500U : 1000U); ++i) {
         const Sample sample = draw(*task, length, i);
         ASSERT_EQ(static_cast<std::int64_t>(sample.tokens.size()), length - 1);
         const Story told = story(*task, sample);
@@ -205,9 +205,9 @@ std::map<std::string, std::int64_t> counted(const Words& list) {
 TEST(CommonWords, BruteForceAgrees) {
   for (const std::string tokens : {"ids", "bytes"}) {
     const std::unique_ptr<Task> task = make("common-words:tokens=" + tokens);
-    for (const std::int64_t length : {task->min_length(), std::int64_t{1000}, std::int64_t{4096}}) {
+    for (const std::int64_t length : {task->min_length(), std::int64_t{700}, std::int64_t{4096}}) {
       const std::int64_t times = length < 4096 ? 6 : 30, others = length < 4096 ? 1 : 3;
-      for (std::uint64_t i = 0; i < (length < 1000 ? 3000U : length < 4096 ? 1500U : 500U); ++i) {
+      for (std::uint64_t i = 0; i < (length < 700 ? 4000U : length < 4096 ? 900U : 100U); ++i) {
         const Sample sample = draw(*task, length, i);
         const Story told = story(*task, sample);
         const Words list = list_of(*task, told);
@@ -268,7 +268,7 @@ TEST(FrequentWords, BruteForceAgreesAndNoAnswerIsATie) {
   for (const std::string tokens : {"ids", "bytes"}) {
     const std::unique_ptr<Task> task = make("frequent-words:tokens=" + tokens);
     for (const std::int64_t length : {task->min_length(), std::int64_t{600}, std::int64_t{3000}}) {
-      for (std::uint64_t i = 0; i < (length < 3000 ? 2000U : 1000U); ++i) {
+      for (std::uint64_t i = 0; i < (length < 3000 ? 2400U : 200U); ++i) {
         const Sample sample = draw(*task, length, i);
         const Story told = story(*task, sample);
         std::map<std::string, std::int64_t> counts = counted(list_of(*task, told));
