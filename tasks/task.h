@@ -36,7 +36,7 @@ struct Sample {
   std::vector<std::int32_t> tokens;     // everything fed to the model, specials included; the last target is never fed
   std::vector<ScoredToken> scored;      // ascending by position
   std::int64_t prompt_tokens = 0;       // tokens before the first answer row's target: scored[0].position + 1
-  std::vector<std::int64_t> sources;    // positions in `tokens` that hold the answers, by answer then by token
+  std::vector<std::int64_t> sources;    // positions in `tokens` that hold the answers (if any), by answer then by token
   std::map<std::string, double> facts;  // per-sample facts, e.g. pairs, queries, depth, distance (query to key, mean)
   bool operator==(const Sample&) const = default;
 };

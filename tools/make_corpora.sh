@@ -49,7 +49,7 @@ LC_ALL=C bible -f "Gen1:1-Rev22:21" | LC_ALL=C awk -v folder="$references" '
 for file in "$references"/*.txt; do
   name="$(basename "$file")"
   case "$((10#${name%%-*} % 11))" in
-    1) split=test ;;
+    1) split="test" ;;
     0) split=validation ;;
     *) split=train ;;
   esac
@@ -58,5 +58,5 @@ done
 
 wc -c "$corpora/genesis.txt" "$1/kjv-without-genesis.txt" >&2
 for split in train validation test; do
-  echo "$split: $(ls "$1/kjv/$split" | wc -l) books, $(cat "$1/kjv/$split"/*.txt | wc -c) bytes" >&2
+  echo "$split: $(find "$1/kjv/$split" -name "*.txt" | wc -l) books, $(cat "$1/kjv/$split"/*.txt | wc -c) bytes" >&2
 done

@@ -16,6 +16,7 @@
 #include "cli/record_output.h"
 #include "cli/terminal.h"
 #include "report/run_table.h"
+#include "tasks/catalog.h"
 
 namespace lenbench::cli {
 namespace {

@@ -86,8 +86,8 @@ TEST(Perplexity, UniformModelOverVIdsIsV) {
         ASSERT_TRUE(result.measurement.perplexity) << spec;
         EXPECT_NEAR(*result.measurement.perplexity, vocab, 1e-9 * vocab) << spec << " " << length;
         EXPECT_NEAR(*result.measurement.bits_per_byte, std::log2(vocab), 1e-9) << spec;
-        EXPECT_NEAR(result.measurement.nll_nats, static_cast<double>(result.measurement.nll_tokens) * std::log(vocab),
-                    1e-9 * result.measurement.nll_nats);
+        EXPECT_NEAR(*result.measurement.nll_nats, static_cast<double>(result.measurement.nll_tokens) * std::log(vocab),
+                    1e-9 * *result.measurement.nll_nats);
       }
     }
   }
@@ -134,7 +134,7 @@ TEST(Perplexity, BigramModelHasItsClosedForm) {
   for (const Case& c : cases) {
     const Measurement m = measured(c.spec, documents, c.length, model).measurement;
     EXPECT_EQ(m.nll_tokens, c.tokens) << c.spec;
-    EXPECT_NEAR(m.nll_nats, c.nats, 1e-9 * c.nats) << c.spec;
+    EXPECT_NEAR(*m.nll_nats, c.nats, 1e-9 * c.nats) << c.spec;
     EXPECT_NEAR(*m.perplexity, std::exp(c.nats / static_cast<double>(c.tokens)), 1e-9) << c.spec;
     EXPECT_NEAR(*m.bits_per_byte, c.nats / static_cast<double>(c.tokens) / std::log(2.0), 1e-9) << c.spec;
   }
@@ -152,7 +152,7 @@ TEST(Perplexity, BigramModelGivesTheSumOverBigrams) {
     for (const std::int64_t length : {2, 3, 100, 4999, 5000, 6000}) {
       const Measurement m = measured(spec, {{"x", text}}, length, model).measurement;
       EXPECT_EQ(m.nll_tokens, 4999);
-      EXPECT_NEAR(m.nll_nats, nats, 1e-9 * nats) << spec << " " << length;
+      EXPECT_NEAR(*m.nll_nats, nats, 1e-9 * nats) << spec << " " << length;
     }
   }
 }
@@ -163,7 +163,7 @@ TEST(Perplexity, TheFirstTokenIsConditionedOnBos) {
     return previous == kEos ? 1e-12 : previous == kBos ? 0.125 : 0.5;
   });
   const Measurement m = measured("text:bos=document", {{"x", letters(1000)}}, 100, model).measurement;
-  EXPECT_NEAR(m.nll_nats, 3 * std::log(2.0) + 999 * std::log(2.0), 1e-9);
+  EXPECT_NEAR(*m.nll_nats, 3 * std::log(2.0) + 999 * std::log(2.0), 1e-9);
 }
 
 // D7: the tail is kept, bucket counts add up to the total, and so do their nats; nothing is scored that is not there.
@@ -177,7 +177,7 @@ TEST(Perplexity, BucketsAddUpToTheWhole) {
     double nats = 0;
     for (const auto& bucket : m.nll_by_position) count += bucket.tokens, nats += bucket.nats;
     EXPECT_EQ(count, tokens);
-    EXPECT_NEAR(nats / static_cast<double>(count), m.nll_nats / static_cast<double>(tokens), 1e-12);
+    EXPECT_NEAR(nats / static_cast<double>(count), *m.nll_nats / static_cast<double>(tokens), 1e-12);
   }
   BigramModel any([](std::int32_t, std::int32_t) { return 0.5; });
   EXPECT_THROW(measured("text:bos=none", {{"x", "a"}}, 8, any), Error);
@@ -203,7 +203,7 @@ TEST(Perplexity, SampleSumsAddUpToTheWhole) {
   for (std::size_t i = 0; i < result.sample_nats.size(); ++i)
     nats += result.sample_nats[i], tokens += result.sample_tokens[i];
   EXPECT_EQ(tokens, 3500);
-  EXPECT_NEAR(nats, result.measurement.nll_nats, 1e-9);
+  EXPECT_NEAR(nats, *result.measurement.nll_nats, 1e-9);
 }
 
 }  // namespace
