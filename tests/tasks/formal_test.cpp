@@ -356,7 +356,7 @@ TEST(FormalLaws, BracketsSplitUniformly) {
   EXPECT_GT(p_value(histogram("modular-arithmetic-brackets", 12, 8, left)), kLevel);
 }
 
-// Whether the stack held h symbols can be told when all of the rest are operations: 1 - h hidden is not possible.
+// The first operation stands behind the initial stack, so its place tells the height.
 TEST(FormalLaws, StackHeightIsUniform) {
   const auto held = [](const Ids& in) {
     return static_cast<std::size_t>(std::find_if(in.begin(), in.end(), [](std::int32_t s) { return s >= 2; }) -
@@ -366,8 +366,7 @@ TEST(FormalLaws, StackHeightIsUniform) {
   EXPECT_GT(p_value(histogram("stack-manipulation", 12, 11, held)), kLevel);
 }
 
-// C8: other ranges than the paper's are named. Here lengths are single, so a label cannot hide a range; shorter ones
-// than a task has are refused with the shortest.
+// Lengths at which the original's answer is arbitrary or always the same.
 TEST(FormalLaws, LengthsWithoutAQuestionAreRefused) {
   for (const auto& [spec, shortest] : std::map<std::string, std::int64_t>{
            {"missing-duplicate", 2}, {"binary-addition", 3}, {"binary-multiplication", 3}, {"solve-equation", 3}}) {

@@ -209,7 +209,7 @@ TEST(NiahBytes, TooShortIsRefusedAtOnce) {
     EXPECT_NO_THROW(draw(*task, task->min_length(), 0));
     EXPECT_THROW(draw(*task, task->min_length() - 1, 0), Error);
   }
-  // Two digits of a needle haystack: 512,000 words are enough for 2^24 bytes, not for 2^26.
+  // There are 512,000 words to name needles with.
   try {
     draw(*over_book("multikey-2"), 1 << 26, 0);
     FAIL();
