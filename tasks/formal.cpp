@@ -72,7 +72,7 @@ class FormalTask : public Task {
     sample.tokens.insert(sample.tokens.end(), static_cast<std::size_t>(blanks), info_.specials.mask);
     sample.prompt_tokens = sample.scored.front().position + 1;
     sample.facts["input_tokens"] = static_cast<double>(size);
-    sample.facts["blanks"] = static_cast<double>(blanks);
+    sample.facts["pads"] = static_cast<double>(blanks);
     return sample;
   }
 

@@ -87,6 +87,8 @@ class MqarTask : public Task {
     sample.prompt_tokens = sample.scored.front().position + 1;
     sample.facts["pairs"] = static_cast<double>(pairs);
     sample.facts["queries"] = static_cast<double>(pairs);
+    sample.facts["pads"] = static_cast<double>(2 * slots - pairs);
+    sample.facts["density"] = static_cast<double>(pairs) / static_cast<double>(2 * pairs + 2 * slots - pairs);
     sample.facts["distance"] = distance / static_cast<double>(pairs);
     sample.facts["slot"] = gap / static_cast<double>(pairs);
     return sample;

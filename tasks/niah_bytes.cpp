@@ -298,7 +298,11 @@ class NiahBytesTask : public Task {
       distance += static_cast<double>(sample.prompt_tokens - needle.at);
     }
     const auto answers = static_cast<double>(asked.size());
-    sample.facts["needles"] = static_cast<double>(needles.size());
+    const auto total = static_cast<std::int64_t>(needles.size());
+    sample.facts["needles"] = static_cast<double>(total);
+    sample.facts["pairs"] = static_cast<double>(total);
+    sample.facts["pads"] = static_cast<double>(body - total * needle_bytes_);
+    sample.facts["density"] = static_cast<double>(total) / static_cast<double>(body);
     sample.facts["queries"] = static_cast<double>(kind_.queries);
     sample.facts["depth"] = depth / answers;
     sample.facts["distance"] = distance / answers;

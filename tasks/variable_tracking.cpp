@@ -99,7 +99,9 @@ class VariableTrackingTask : public Task {
     put_question(sample.tokens, value_tokens(values[0]));
     sample.prompt_tokens = static_cast<std::int64_t>(sample.tokens.size());
     script_.put_answers(sample, answers, sources);
-    sample.facts["statements"] = static_cast<double>(statements);
+    sample.facts["pairs"] = static_cast<double>(statements);
+    sample.facts["pads"] = static_cast<double>(noise);
+    sample.facts["density"] = static_cast<double>(statements) / static_cast<double>(key.length - frame_tokens());
     sample.facts["distance"] = distance / static_cast<double>(names_);
     return sample;
   }

@@ -93,6 +93,7 @@ class WordCountTask : public Task {
     script_.put_answers(sample, answer, sources);
     sample.facts["words"] = static_cast<double>(list.size());
     sample.facts["distinct_words"] = static_cast<double>(distinct);
+    sample.facts["pads"] = static_cast<double>(has_dots() ? counts[0] * unit_tokens() : 0);
     sample.facts["distance"] = distance / static_cast<double>(answer.size());
     sample.facts["fill"] = static_cast<double>(total_tokens(key.length) + 1) / static_cast<double>(key.length);
     return sample;

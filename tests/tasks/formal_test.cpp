@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "cases.h"
-#include "chi_square.h"
+#include "p_value.h"
 
 namespace lenbench {
 namespace {

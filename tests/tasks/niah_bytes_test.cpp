@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "cases.h"
-#include "chi_square.h"
+#include "p_value.h"
 
 namespace lenbench {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "cases.h"
-#include "chi_square.h"
+#include "p_value.h"
 #include "tasks/haystack.h"
 #include "tasks/words.h"
 
