@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "base/text.h"
 
 namespace lenbench {
 namespace {
@@ -25,7 +26,22 @@ TaskInfo describe(const TaskEntry& entry, const TaskParameters& resolved) {
   info.comparability = entry.comparability;
   info.summary = entry.summary;
   info.parameters = resolved;
+  for (const ParameterSpec& spec : entry.parameters) {
+    if (spec.implicit_default && resolved.at(spec.name) == spec.fallback) info.parameters.erase(spec.name);
+  }
   return info;
+}
+
+const std::vector<Document>& checked_documents(const TaskEntry& entry, const TaskResources& resources) {
+  if (resources.documents.empty()) {
+    throw Error(entry.name + ": no document was given; name one or more UTF-8 text files");
+  }
+  for (const Document& document : resources.documents) {
+    const std::string what = entry.name + ": document '" + printable(document.name) + "'";
+    if (document.bytes.empty()) throw Error(what + " is empty");
+    if (!is_valid_utf8(document.bytes)) throw Error(what + " is not valid UTF-8; convert it first");
+  }
+  return resources.documents;
 }
 
 const std::string& word_of(const TaskParameters& resolved, const std::string& name) { return resolved.at(name); }
@@ -38,15 +54,15 @@ bool flag_of(const TaskParameters& resolved, const std::string& name) { return w
 
 std::vector<std::string> flag_words() { return {"false", "true"}; }
 
-void check_draw(const Task& task, const DrawKey& key) {
+void check_draw(const Task& task, const DrawKey& key, std::int64_t longest) {
   const std::string& name = task.info().name;
   if (key.length < task.min_length()) {
     throw Error(name + ": length " + std::to_string(key.length) +
                 " is too short; with these parameters the shortest is " + std::to_string(task.min_length()));
   }
-  if (key.length > kMaxLength) {
+  if (key.length > longest) {
     throw Error(name + ": length " + std::to_string(key.length) + " is too long; the longest is " +
-                std::to_string(kMaxLength));
+                std::to_string(longest));
   }
   if (key.index >= kMaxIndex) {
     throw Error(name + ": sample index " + std::to_string(key.index) + " is too large; it must be below " +

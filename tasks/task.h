@@ -13,7 +13,7 @@
 namespace lenbench {
 
 // Exactly-parsed parameters, resolved: every parameter of the task is present, with its default when the user gave
-// none.
+// none (in TaskInfo without those marked ParameterSpec::implicit_default that have it).
 using TaskParameters = std::map<std::string, std::string>;
 
 // How a sample is judged.
@@ -36,7 +36,7 @@ struct Sample {
   std::vector<std::int32_t> tokens;     // everything fed to the model, specials included; the last target is never fed
   std::vector<ScoredToken> scored;      // ascending by position
   std::int64_t prompt_tokens = 0;       // tokens before the first answer row's target: scored[0].position + 1
-  std::vector<std::int64_t> sources;    // positions in `tokens` that hold the answers, by answer then by token
+  std::vector<std::int64_t> sources;    // positions in `tokens` that hold the answers (if any), by answer then by token
   std::map<std::string, double> facts;  // per-sample facts, e.g. pairs, queries, depth, distance (query to key, mean)
   bool operator==(const Sample&) const = default;
 };
@@ -94,6 +94,9 @@ class Task {
   // Number of distinct samples at a length; 0: unlimited. (Documents run out; generators do not.) Throws Error when
   // there are documents, and none is long enough for a single sample.
   virtual std::uint64_t available(std::int64_t /*length*/) const { return 0; }
+
+  // One line on what a reader of results at this length should know, e.g. documents too short for it; empty: nothing.
+  virtual std::string note(std::int64_t /*length*/) const { return ""; }
 
   // Probability that one answer is right for a guesser who knows the answer alphabet and nothing of the prompt.
   virtual double chance() const = 0;

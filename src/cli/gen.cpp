@@ -31,7 +31,7 @@ class Gen : public Command {
     flags.value("--split", split_, "NAME", "train, validation or test");
     flags.value("--format", format_, "NAME", "jsonl: a header line, then one sample a line");
     flags.flag("--stats", stats_, "Print figures about the samples in place of them");
-    flags.list("--text", files_, "FILE", "Document for the task 'text' (repeat for more)");
+    flags.list("--text", files_, "FILE", "Document for 'text' and 'niah-bytes' (repeat for more)");
   }
 
   int run(const Parsed&) override {

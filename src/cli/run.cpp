@@ -28,7 +28,7 @@ class Run : public Command {
     flags.flag("--overwrite", overwrite_, "Move an existing FILE aside to FILE.old-N and start anew");
     flags.value("--seed", seed_, "S", "Data seed, or several: 0,1,2");
     flags.value("--split", split_, "NAME", "train, validation or test");
-    flags.list("--text", files_, "FILE", "Documents for the task 'text': UTF-8 files");
+    flags.list("--text", files_, "FILE", "Documents for 'text' and 'niah-bytes': UTF-8 files");
     flags.value("--probe", probe_, "ROWS", "Attention statistics over rows: answer, all or none (checkpoints: answer)");
     flags.value("--device", device_, "NAME", "cpu, cuda or cuda:N");
     flags.value("--dtype", dtype_, "NAME", "float32 or float64");
@@ -120,13 +120,14 @@ class Run : public Command {
     bool any_text = false;
     for (const std::string& text : texts) {
       const TaskSpec spec = parse_task_spec(text);
-      const bool is_text = spec.name == "text";
+      const bool is_text = task_needs_documents(spec.name);
       const TaskResources resources = resources_for(spec.name, is_text ? files_ : std::vector<std::string>{});
       if (is_text) plan.documents_sha256 = documents_sha256(resources);
       any_text = any_text || is_text;
       plan.tasks.push_back(make_task(spec, resources));
     }
-    if (!files_.empty() && !any_text) throw Error("--text is only for the task 'text'; add it to --tasks");
+    if (!files_.empty() && !any_text)
+      throw Error("--text is only for the task 'text' and others on documents; add one to --tasks");
   }
 
   std::string model_, samples_ = "200", output_, seed_ = "0", split_ = "test", probe_, device_ = "cpu";

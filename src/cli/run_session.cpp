@@ -15,6 +15,7 @@
 #include "cli/setting.h"
 #include "cli/terminal.h"
 #include "report/run_table.h"
+#include "tasks/catalog.h"
 
 namespace lenbench::cli {
 namespace {
@@ -115,6 +116,12 @@ std::string dry_run_text(const SessionRequest& request, const PredictorInfo& mod
 int run_session(const SessionRequest& request) {
   const std::atomic<bool>* stop = watch_interrupts();
   require_askable_lengths(request.plan);
+  for (const std::shared_ptr<const Task>& task : request.plan.tasks) {
+    for (const std::int64_t length : request.plan.lengths) {
+      const std::string note = task->note(length);
+      if (!note.empty()) print_note(fmt::format("{} at {}: {}", format_spec(*task), length, note));
+    }
+  }
   std::unique_ptr<RecordWriter> writer;
   std::vector<Record> records;
   if (request.has_output) {

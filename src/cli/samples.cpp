@@ -147,8 +147,9 @@ std::string tokens_text(const TaskInfo& info, std::span<const std::int32_t> toke
 
 TaskResources resources_for(const std::string& task, const std::vector<std::string>& files) {
   TaskResources resources;
-  if (task != "text") {
-    if (!files.empty()) throw Error("--text is only for the task 'text', not for '" + task + "'");
+  if (!task_needs_documents(task)) {
+    if (!files.empty())
+      throw Error("--text is only for the task 'text' and others on documents, not for '" + task + "'");
     return resources;
   }
   for (const std::string& file : files.empty() ? bundled_documents() : files) {

@@ -23,7 +23,7 @@ std::string sample_text(const Task& task, const DrawKey& key, const Sample& samp
 // counted.
 std::string tokens_text(const TaskInfo& info, std::span<const std::int32_t> tokens, std::size_t most);
 
-// Documents for tasks that need them: the files named, else the bundled ones. Reads nothing unless `task` is "text".
+// Documents for tasks that need them: the files named, else the bundled ones. Reads nothing unless `task` needs them.
 // Throws Error for an unreadable, empty or non-UTF-8 file.
 TaskResources resources_for(const std::string& task, const std::vector<std::string>& files);
 

@@ -16,7 +16,7 @@ class Show : public Command {
     flags.positional("ADDRESS", address_, "TASK[,k=v...][:vN]:LENGTH:INDEX[:SEED[:SPLIT]]");
     flags.flag("--json", json_, "One line of JSON with every token");
     flags.flag("--explain", explain_, "Add where the answers stand and the task's worked examples");
-    flags.list("--text", files_, "FILE", "Document for the task 'text' (repeat for more)");
+    flags.list("--text", files_, "FILE", "Document for 'text' and 'niah-bytes' (repeat for more)");
   }
 
   int run(const Parsed&) override {
