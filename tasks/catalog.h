@@ -23,12 +23,15 @@ struct TaskResources {
 };
 
 // A parameter as users see it. Its value is one of `words` or, when low <= high, an integer in [low, high].
+// `implicit_default` is for a parameter added to a task that already has published samples: while it has its default it
+// is left out of TaskInfo::parameters, and so of the keys of random streams and of Records, which stay as they were.
 struct ParameterSpec {
   std::string name;
   std::string fallback;  // the default, as text
   std::string meaning;
   std::vector<std::string> words;
   std::int64_t low = 1, high = 0;
+  bool implicit_default = false;
 };
 
 // Names in catalogue order.

@@ -25,6 +25,9 @@ TaskInfo describe(const TaskEntry& entry, const TaskParameters& resolved) {
   info.comparability = entry.comparability;
   info.summary = entry.summary;
   info.parameters = resolved;
+  for (const ParameterSpec& spec : entry.parameters) {
+    if (spec.implicit_default && resolved.at(spec.name) == spec.fallback) info.parameters.erase(spec.name);
+  }
   return info;
 }
 

@@ -26,7 +26,8 @@ struct TaskEntry {
   std::unique_ptr<Task> (*make)(const TaskEntry& entry, const TaskParameters& resolved, const TaskResources& resources);
 };
 
-// The fields of TaskInfo that follow from the entry: name, version, comparability, summary, parameters.
+// The fields of TaskInfo that follow from the entry: name, version, comparability, summary, parameters (`resolved`
+// without implicit defaults).
 TaskInfo describe(const TaskEntry& entry, const TaskParameters& resolved);
 
 // Resolved parameters by type. The name and the value were checked by the catalogue.

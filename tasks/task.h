@@ -13,7 +13,7 @@
 namespace lenbench {
 
 // Exactly-parsed parameters, resolved: every parameter of the task is present, with its default when the user gave
-// none.
+// none (in TaskInfo without those marked ParameterSpec::implicit_default that have it).
 using TaskParameters = std::map<std::string, std::string>;
 
 // How a sample is judged.
