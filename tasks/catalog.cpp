@@ -33,15 +33,6 @@ const TaskEntry& find_entry(const std::string& name) {
               "; `lenbench list tasks` shows all of them");
 }
 
-std::string allowed_values(const ParameterSpec& spec) {
-  std::string text = join(spec.words, ", ");
-  if (spec.low <= spec.high) {
-    if (!text.empty()) text += " or ";
-    text += "a whole number from " + std::to_string(spec.low) + " to " + std::to_string(spec.high);
-  }
-  return text;
-}
-
 // The canonical spelling of a value, or an Error.
 std::string checked_value(const TaskEntry& entry, const ParameterSpec& spec, const std::string& text) {
   if (std::find(spec.words.begin(), spec.words.end(), text) != spec.words.end()) return text;
@@ -73,6 +64,15 @@ TaskParameters resolve(const TaskEntry& entry, const TaskParameters& given) {
 }
 
 }  // namespace
+
+std::string allowed_values(const ParameterSpec& spec) {
+  std::string text = join(spec.words, ", ");
+  if (spec.low <= spec.high) {
+    if (!text.empty()) text += " or ";
+    text += "a whole number from " + std::to_string(spec.low) + " to " + std::to_string(spec.high);
+  }
+  return text;
+}
 
 std::vector<std::string> task_names() {
   std::vector<std::string> names;

@@ -41,6 +41,9 @@ std::vector<std::string> task_summaries();
 // The parameters of a task. Throws Error on an unknown task ("did you mean").
 std::vector<ParameterSpec> task_parameters(const std::string& name);
 
+// What a parameter may be, in words: "false, true", "uniform or a whole number from 0 to 100".
+std::string allowed_values(const ParameterSpec& spec);
+
 // "train", "validation", "test".
 std::string split_name(Split split);
 // Throws Error on any other text.

@@ -1,14 +1,11 @@
 // `lenbench gen`: samples as JSON lines, or figures about them.
 #include <fmt/core.h>
-#include <openssl/evp.h>
 
 #include <algorithm>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "base/build_info.h"
 #include "base/error.h"
-#include "base/json.h"
 #include "base/numbers.h"
 #include "cli/command.h"
 #include "cli/flag_set.h"
@@ -17,6 +14,7 @@
 #include "cli/interrupt.h"
 #include "cli/samples.h"
 #include "cli/terminal.h"
+#include "tasks/sample_file.h"
 
 namespace lenbench::cli {
 namespace {
@@ -59,23 +57,12 @@ class Gen : public Command {
     Sha256Stream hash;
     for (std::int64_t i = 0; i < count; ++i) {
       if (*stop_) return kInterruptedExit;
-      hash.add(dump_json(sample_json(task, key_, sample(task, i))) + "\n");
+      hash.add(sample_line(task, key_, sample(task, i)) + "\n");
     }
-    const TaskInfo& info = task.info();
-    nlohmann::ordered_json header;
-    header["lenbench"] = version();
-    header["task"] = info.name;
-    header["task_version"] = info.version;
-    header["parameters"] = info.parameters;
-    header["length"] = key_.length;
-    header["samples"] = count;
-    header["seed"] = key_.seed;
-    header["split"] = split_;
-    header["sha256"] = hash.hex();
-    print_out(dump_json(header) + "\n");
+    print_out(sample_file_header(task, key_, count, version(), hash.hex()) + "\n");
     for (std::int64_t i = 0; i < count; ++i) {
       if (*stop_) return kInterruptedExit;
-      print_out(dump_json(sample_json(task, key_, sample(task, i))) + "\n");
+      print_out(sample_line(task, key_, sample(task, i)) + "\n");
     }
     return 0;
   }
