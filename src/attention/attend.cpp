@@ -1,6 +1,8 @@
 // Checks a request and sends it down its path.
 #include "attention/attend.h"
 
+#include <ATen/ops/le.h>
+
 #include <stdexcept>
 
 #include "attention/reference.h"
@@ -35,6 +37,13 @@ void check(const AttendRequest& request) {
   const auto heads = static_cast<std::size_t>(q.size(1));
   require(request.slopes.empty() || request.slopes.size() == heads, "slopes must have one entry per head");
   require(!request.stats || request.stats->size() == heads, "stats must have one entry per head");
+  require(!request.rows || request.stats, "rows are reported with stats only");
+  const at::Tensor& sources = request.source_keys_BQ;
+  require(!sources.defined() || (sources.dim() == 2 && sources.scalar_type() == at::kLong &&
+                                 sources.size(0) == q.size(0) && sources.size(1) == q.size(2)),
+          "source keys must be int64 [B, Q]");
+  require(!sources.defined() || sources.numel() == 0 || at::le(sources, positions).all().item<bool>(),
+          "a source key must be visible to its row");
   const at::Tensor& alpha = request.normalizer.alpha_minus_one_H;
   require(!alpha.defined() || (alpha.dim() == 1 && alpha.size(0) == q.size(1)), "alpha must have one entry per head");
 }
@@ -55,6 +64,13 @@ std::string uncovered_by_streaming(const AttendRequest& request) {
   return "";
 }
 
+void report_rows(const AttendRequest& request, const RowStatistics& rows) {
+  if (request.stats) {
+    add_statistics(rows, request.positions_BQ, request.probe_rows_BQ, request.source_keys_BQ, *request.stats);
+  }
+  if (request.rows) *request.rows = rows;
+}
+
 at::Tensor attend(const AttendRequest& request) {
   check(request);
   if (request.path != AttentionPath::kReference) {
@@ -65,7 +81,7 @@ at::Tensor attend(const AttendRequest& request) {
     }
   }
   const ReferenceResult result = attend_reference(request, request.stats != nullptr);
-  if (request.stats) add_statistics(result.rows, request.positions_BQ, request.probe_rows_BQ, *request.stats);
+  report_rows(request, result.rows);
   return result.out_BHQD;
 }
 

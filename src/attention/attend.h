@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "attention/row_stats.h"
 #include "attention/transform.h"
 #include "bench/predictor.h"
 
@@ -28,7 +29,9 @@ struct AttendRequest {
   AttentionPath path = AttentionPath::kAuto;
   std::int64_t query_block = 0;             // reference path: rows at a time; 0: chosen so that memory stays O(K)
   at::Tensor probe_rows_BQ;                 // bool [B, Q]: rows counted in `stats`; undefined: all
+  at::Tensor source_keys_BQ;                // int64 [B, Q]: the key whose weight is the row's source mass; -1: none
   std::vector<HeadStats>* stats = nullptr;  // [H], added to; rows without a visible key are never counted
+  RowStatistics* rows = nullptr;            // receives the statistics of every row; needs `stats`
 };
 
 // Returns [B, H, Q, D]. Weights of a row sum to 1, masked keys get exactly 0, a row without visible keys gives 0.

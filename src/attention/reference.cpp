@@ -94,12 +94,20 @@ struct Block {
   RowStatistics rows;
 };
 
-Block attend_block(const AttendRequest& request, const at::Tensor& q_BHQD, const at::Tensor& positions_BQ,
-                   bool want_rows, std::int64_t first_key) {
-  const std::int64_t num_keys = positions_BQ.max().item<std::int64_t>() + 1 - first_key;
+// Rows row .. row + count - 1 of the request.
+Block attend_block(const AttendRequest& request, std::int64_t row, std::int64_t count, bool want_rows,
+                   std::int64_t first_key) {
+  const at::Tensor q_BHQD = request.q_BHQD.narrow(2, row, count);
+  const at::Tensor positions_BQ = request.positions_BQ.narrow(1, row, count);
+  at::Tensor sources_BQ;
+  if (request.source_keys_BQ.defined()) {
+    // A source before first_key counts as unseen: its weight is 0.
+    sources_BQ = request.source_keys_BQ.narrow(1, row, count) - first_key;
+  }
+  const std::int64_t num_keys = count == 0 ? 0 : positions_BQ.max().item<std::int64_t>() + 1 - first_key;
   if (num_keys <= 0) {
     const at::Tensor zero = at::zeros({q_BHQD.size(0), q_BHQD.size(1), q_BHQD.size(2)}, q_BHQD.options());
-    return {at::zeros_like(q_BHQD), {zero, zero, zero, zero}};
+    return {at::zeros_like(q_BHQD), {zero, zero, zero, zero, sources_BQ.defined() ? zero : at::Tensor()}};
   }
   const at::Tensor k_BGKD = request.k_BGKD.narrow(2, 0, num_keys);
   const at::Tensor keys_K = at::arange(first_key, first_key + num_keys, positions_BQ.options());
@@ -116,7 +124,7 @@ Block attend_block(const AttendRequest& request, const at::Tensor& q_BHQD, const
   const at::Tensor weights = weights_of(request.normalizer, scores, visible);
   Block block{mix(weights, request.v_BGKD.narrow(2, 0, num_keys)), {}};
   if (want_rows) {
-    block.rows = row_statistics(weights);
+    block.rows = row_statistics(weights, sources_BQ);
     block.rows.support = support_of(request.normalizer, positions_BQ, block.rows.support);
     if (first_key > 0) block.rows.sink = at::zeros_like(block.rows.sink);
   }
@@ -139,27 +147,17 @@ at::Tensor largest_entries(const at::Tensor& scores_BHQK, std::int64_t count) {
 ReferenceResult attend_reference(const AttendRequest& request, bool want_rows, std::int64_t first_key) {
   const at::Tensor& q = request.q_BHQD;
   const std::int64_t num_rows = q.size(2);
-  if (num_rows == 0) {
-    const at::Tensor none = at::zeros({q.size(0), q.size(1), 0}, q.options());
-    return {at::zeros_like(q), {none, none, none, none}};
-  }
   const std::int64_t scores_per_row = std::max<std::int64_t>(1, q.size(0) * q.size(1) * request.k_BGKD.size(2));
   const std::int64_t block_rows =
       request.query_block > 0 ? request.query_block : std::max<std::int64_t>(1, kBlockScores / scores_per_row);
-  std::vector<at::Tensor> outs, entropy, support, sink, top;
-  for (std::int64_t row = 0; row < num_rows; row += block_rows) {
-    const std::int64_t count = std::min(block_rows, num_rows - row);
-    Block block = attend_block(request, q.narrow(2, row, count), request.positions_BQ.narrow(1, row, count), want_rows,
-                               first_key);
+  std::vector<at::Tensor> outs;
+  std::vector<RowStatistics> rows;
+  for (std::int64_t row = 0; row == 0 || row < num_rows; row += block_rows) {
+    Block block = attend_block(request, row, std::min(block_rows, num_rows - row), want_rows, first_key);
     outs.push_back(std::move(block.out));
-    if (!want_rows) continue;
-    entropy.push_back(block.rows.entropy.to(at::kDouble));
-    support.push_back(block.rows.support.to(at::kDouble));
-    sink.push_back(block.rows.sink.to(at::kDouble));
-    top.push_back(block.rows.top.to(at::kDouble));
+    if (want_rows) rows.push_back(std::move(block.rows));
   }
-  if (!want_rows) return {at::cat(outs, 2), {}};
-  return {at::cat(outs, 2), {at::cat(entropy, 2), at::cat(support, 2), at::cat(sink, 2), at::cat(top, 2)}};
+  return {at::cat(outs, 2), join_rows(rows)};
 }
 
 }  // namespace lenbench

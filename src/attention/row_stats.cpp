@@ -3,6 +3,9 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/clamp_min.h>
+#include <ATen/ops/gather.h>
 #include <ATen/ops/ge.h>
 #include <ATen/ops/gt.h>
 #include <ATen/ops/log.h>
@@ -22,19 +25,39 @@ std::vector<double> sum_per_head(const at::Tensor& values_BHQ, const at::Tensor&
 
 }  // namespace
 
-RowStatistics row_statistics(const at::Tensor& weights_BHQK) {
+RowStatistics row_statistics(const at::Tensor& weights_BHQK, const at::Tensor& source_keys_BQ) {
   at::NoGradGuard no_grad;
   const at::Tensor p = weights_BHQK.to(at::kDouble);
-  return {-at::xlogy(p, p).sum(-1), at::gt(p, 0.0).sum(-1), p.select(-1, 0), p.amax({-1})};
+  RowStatistics rows{-at::xlogy(p, p).sum(-1), at::gt(p, 0.0).sum(-1), p.select(-1, 0), p.amax({-1}), {}};
+  if (source_keys_BQ.defined()) {
+    const at::Tensor column_B1Q1 = at::clamp_min(source_keys_BQ, 0).unsqueeze(1).unsqueeze(-1);
+    const at::Tensor mass = p.gather(-1, column_B1Q1.expand({p.size(0), p.size(1), p.size(2), 1})).squeeze(-1);
+    rows.source = at::where(at::ge(source_keys_BQ, 0).unsqueeze(1), mass, 0.0);
+  }
+  return rows;
+}
+
+RowStatistics join_rows(const std::vector<RowStatistics>& blocks) {
+  RowStatistics joined;
+  for (const auto field : kRowStatistics) {
+    std::vector<at::Tensor> parts;
+    for (const RowStatistics& block : blocks) {
+      if ((block.*field).defined()) parts.push_back((block.*field).to(at::kDouble));
+    }
+    if (!parts.empty()) joined.*field = at::cat(parts, 2);
+  }
+  return joined;
 }
 
 void add_statistics(const RowStatistics& rows, const at::Tensor& positions_BQ, const at::Tensor& counted_BQ,
-                    std::vector<HeadStats>& heads) {
+                    const at::Tensor& source_keys_BQ, std::vector<HeadStats>& heads) {
   at::NoGradGuard no_grad;
   const at::Tensor positions = positions_BQ.expand({rows.entropy.size(0), rows.entropy.size(2)});
   at::Tensor counted = at::ge(positions, 0);
   if (counted_BQ.defined()) counted = at::logical_and(counted, counted_BQ);
   const at::Tensor normalizable = at::logical_and(counted, at::ge(positions, 1));
+  at::Tensor sourced;
+  if (source_keys_BQ.defined()) sourced = at::logical_and(counted, at::ge(source_keys_BQ, 0)).unsqueeze(1);
   const std::int64_t num_rows = counted.sum().item<std::int64_t>();
   const std::int64_t num_normalizable = normalizable.sum().item<std::int64_t>();
   counted = counted.unsqueeze(1);
@@ -45,6 +68,12 @@ void add_statistics(const RowStatistics& rows, const at::Tensor& positions_BQ, c
   const std::vector<double> support = sum_per_head(rows.support, counted);
   const std::vector<double> sink = sum_per_head(rows.sink, counted);
   const std::vector<double> top = sum_per_head(rows.top, counted);
+  std::vector<double> source(heads.size());
+  std::int64_t num_sourced = 0;
+  if (sourced.defined()) {
+    num_sourced = sourced.sum().item<std::int64_t>();
+    source = sum_per_head(rows.source, sourced);
+  }
   for (std::size_t h = 0; h < heads.size(); ++h) {
     heads[h].rows += num_rows;
     heads[h].normalized_rows += num_normalizable;
@@ -53,6 +82,8 @@ void add_statistics(const RowStatistics& rows, const at::Tensor& positions_BQ, c
     heads[h].support += support[h];
     heads[h].sink_mass += sink[h];
     heads[h].top_mass += top[h];
+    heads[h].source_rows += num_sourced;
+    heads[h].source_mass += source[h];
   }
 }
 

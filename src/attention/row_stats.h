@@ -4,6 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <array>
 #include <vector>
 
 #include "bench/predictor.h"
@@ -16,13 +17,23 @@ struct RowStatistics {
   at::Tensor support;  // keys with p > 0
   at::Tensor sink;     // p of key 0
   at::Tensor top;      // largest p
+  at::Tensor source;   // p of the row's source key, 0 where it has none; undefined where no sources were named
 };
 
-// From complete rows of weights [B, H, Q, K].
-RowStatistics row_statistics(const at::Tensor& weights_BHQK);
+// Every field, for code that treats them alike.
+inline constexpr std::array<at::Tensor RowStatistics::*, 5> kRowStatistics = {
+    &RowStatistics::entropy, &RowStatistics::support, &RowStatistics::sink, &RowStatistics::top,
+    &RowStatistics::source};
+
+// From complete rows of weights [B, H, Q, K]. `source_keys_BQ` (int64, undefined: none) are columns of K, -1: none.
+RowStatistics row_statistics(const at::Tensor& weights_BHQK, const at::Tensor& source_keys_BQ = {});
+
+// Blocks of rows, joined along Q.
+RowStatistics join_rows(const std::vector<RowStatistics>& blocks);
 
 // Adds rows where `counted_BQ` holds (undefined: all) and at least one key is visible (position >= 0) to heads [H].
+// `source_keys_BQ` says which rows have a source; undefined: none has.
 void add_statistics(const RowStatistics& rows, const at::Tensor& positions_BQ, const at::Tensor& counted_BQ,
-                    std::vector<HeadStats>& heads);
+                    const at::Tensor& source_keys_BQ, std::vector<HeadStats>& heads);
 
 }  // namespace lenbench

@@ -140,19 +140,58 @@ struct Swept {
   RowStatistics rows;  // undefined tensors unless asked for
 };
 
-Swept sweep(const Inputs& inputs, bool want_rows) {
+// The weight of each row's source key, from the row's largest score and weight: both transforms are monotone, with
+// p = e^(s - s_top) p_top for softmax and p^(alpha-1) = p_top^(alpha-1) + (alpha-1)(s - s_top) for entmax. [B, H, Q].
+at::Tensor source_mass(const kernels::Problem<float>& problem, const kernels::RowStats& stats,
+                       const at::Tensor& source_keys_BQ) {
+  const at::Tensor mass =
+      at::zeros({problem.batches, problem.heads, problem.rows}, at::TensorOptions().dtype(at::kDouble));
+  const auto* sources = source_keys_BQ.data_ptr<std::int64_t>();
+  auto* out = mass.data_ptr<double>();
+  for (std::int64_t b = 0; b < problem.batches; ++b) {
+    for (std::int64_t row = 0; row < problem.rows; ++row) {
+      const std::int64_t key = sources[b * problem.rows + row];
+      if (key < 0) continue;
+      for (std::int64_t h = 0; h < problem.heads; ++h) {
+        const float* q = problem.q.at(b, h) + row * problem.q.token_stride;
+        const float* k = problem.k.at(b, h / (problem.heads / problem.kv_heads)) + key * problem.k.token_stride;
+        double score = 0;
+        for (std::int64_t c = 0; c < problem.head_size; ++c) {
+          score += static_cast<double>(q[c]) * static_cast<double>(k[c]);
+        }
+        const std::int64_t newest = problem.visible[b * problem.visible_batch_stride + row] - 1;
+        score -= static_cast<double>(problem.slopes[h]) * static_cast<double>(newest - key);
+        const std::int64_t at = (b * problem.heads + h) * problem.rows + row;
+        const double below = score - static_cast<double>(stats.top_score[at]);
+        const auto top = static_cast<double>(stats.top[at]);
+        const double e = static_cast<double>(problem.alphas[h]) - 1;
+        out[at] = e == 0 ? top * std::exp(below) : std::pow(std::max(std::pow(top, e) + e * below, 0.0), 1 / e);
+      }
+    }
+  }
+  return mass;
+}
+
+Swept sweep(const Inputs& inputs, bool want_rows, const at::Tensor& source_keys_BQ) {
   const kernels::Problem<float> problem = problem_of<float>(inputs);
   Swept result{at::empty(inputs.q_BHQD.sizes(), inputs.q_BHQD.options()), {}};
   kernels::RowStats stats;
+  at::Tensor top_score;
   if (want_rows) {
     const std::vector<std::int64_t> shape = {problem.batches, problem.heads, problem.rows};
     const at::TensorOptions options = inputs.q_BHQD.options();
-    result.rows = {at::empty(shape, options), at::empty(shape, options.dtype(at::kInt)), at::empty(shape, options),
-                   at::empty(shape, options)};
+    result.rows = {at::empty(shape, options),
+                   at::empty(shape, options.dtype(at::kInt)),
+                   at::empty(shape, options),
+                   at::empty(shape, options),
+                   {}};
+    if (source_keys_BQ.defined()) top_score = at::empty(shape, options);
     stats = {result.rows.entropy.data_ptr<float>(), result.rows.support.data_ptr<std::int32_t>(),
-             result.rows.sink.data_ptr<float>(), result.rows.top.data_ptr<float>()};
+             result.rows.sink.data_ptr<float>(), result.rows.top.data_ptr<float>(),
+             top_score.defined() ? top_score.data_ptr<float>() : nullptr};
   }
   kernels::attend_streaming(problem, view<float>(result.out_BHQD), stats);
+  if (top_score.defined()) result.rows.source = source_mass(problem, stats, source_keys_BQ.contiguous());
   return result;
 }
 
@@ -163,11 +202,9 @@ void replace_rows(Swept& all, const Swept& head, std::int64_t h, const at::Tenso
   };
   const at::Tensor mask_B1Q = changed_BQ.unsqueeze(1);
   put(all.out_BHQD, head.out_BHQD, mask_B1Q.unsqueeze(-1));
-  if (!head.rows.entropy.defined()) return;
-  put(all.rows.entropy, head.rows.entropy, mask_B1Q);
-  put(all.rows.support, head.rows.support, mask_B1Q);
-  put(all.rows.sink, head.rows.sink, mask_B1Q);
-  put(all.rows.top, head.rows.top, mask_B1Q);
+  for (const auto field : kRowStatistics) {
+    if ((head.rows.*field).defined()) put(all.rows.*field, head.rows.*field, mask_B1Q);
+  }
 }
 
 // A head with a bias and a temperature per row: the temperature multiplies the bias too, which no kernel slope can say.
@@ -182,7 +219,8 @@ Swept biased_head(const AttendRequest& request, const at::Tensor& q_B1QD, const 
   const double k_norm = k_B1KD.norm(2, {-1}).max().item<double>();
   const double bound = 1.001 * q_norm * k_norm / std::sqrt(static_cast<double>(q_B1QD.size(3)));
   const double window = std::ceil((2.0 * bound + kVanishingExponent) / slope);
-  std::vector<at::Tensor> outs, entropy, support, sink, top;
+  std::vector<at::Tensor> outs;
+  std::vector<RowStatistics> rows;
   for (std::int64_t row = 0; row < q_B1QD.size(2); row += kRows) {
     const std::int64_t count = std::min(kRows, q_B1QD.size(2) - row);
     AttendRequest part;
@@ -194,16 +232,14 @@ Swept biased_head(const AttendRequest& request, const at::Tensor& q_B1QD, const 
     part.v_BGKD = v_B1KD.narrow(2, first_key, v_B1KD.size(2) - first_key);
     part.slopes = {slope};
     part.normalizer = request.normalizer;
+    if (want_rows && request.source_keys_BQ.defined()) {
+      part.source_keys_BQ = request.source_keys_BQ.narrow(1, row, count);
+    }
     const ReferenceResult result = attend_reference(part, want_rows, first_key);
     outs.push_back(result.out_BHQD);
-    if (!want_rows) continue;
-    entropy.push_back(result.rows.entropy);
-    support.push_back(result.rows.support);
-    sink.push_back(result.rows.sink);
-    top.push_back(result.rows.top);
+    if (want_rows) rows.push_back(result.rows);
   }
-  if (!want_rows) return {at::cat(outs, 2), {}};
-  return {at::cat(outs, 2), {at::cat(entropy, 2), at::cat(support, 2), at::cat(sink, 2), at::cat(top, 2)}};
+  return {at::cat(outs, 2), join_rows(rows)};
 }
 
 // Second sweep of adaptive temperature: rows whose factor is 1 keep the first sweep's bits.
@@ -230,7 +266,7 @@ void sharpen(const AttendRequest& request, const Inputs& inputs, Swept& first, b
                      inputs.visible_BQ,
                      inputs.slopes_H.narrow(0, h, 1),
                      inputs.alphas_H.narrow(0, h, 1)};
-    replace_rows(first, sweep(one, want_rows), h, changed_BQ);
+    replace_rows(first, sweep(one, want_rows, request.source_keys_BQ), h, changed_BQ);
   }
 }
 
@@ -251,9 +287,10 @@ at::Tensor attend_streaming(const AttendRequest& request) {
   if (differentiable && !request.stats) return out;
   at::NoGradGuard no_grad;
   const bool want_rows = request.stats != nullptr;
-  Swept swept = sweep(inputs, want_rows || request.normalizer.adaptive);
+  Swept swept =
+      sweep(inputs, want_rows || request.normalizer.adaptive, want_rows ? request.source_keys_BQ : at::Tensor());
   if (request.normalizer.adaptive) sharpen(request, inputs, swept, want_rows);
-  if (want_rows) add_statistics(swept.rows, request.positions_BQ, request.probe_rows_BQ, *request.stats);
+  report_rows(request, swept.rows);
   return differentiable ? out : swept.out_BHQD;
 }
 

@@ -29,7 +29,9 @@ void throw_out_of_range(const Place& place, const nlohmann::ordered_json& found)
 
 void throw_unknown_key(const Place& place, const std::string& key, const std::vector<std::string>& known) {
   const std::string suggestion = did_you_mean(key, known);
-  const std::string hint = suggestion.empty() ? " (known: " + join(known, ", ") + ")" : suggestion;
+  constexpr std::size_t kMostListed = 16;  // a longer list hides the message
+  const std::string list = known.size() <= kMostListed ? " (known: " + join(known, ", ") + ")" : "";
+  const std::string hint = suggestion.empty() ? list : suggestion;
   throw Error(place.text() + ": unknown key '" + printable(key) + "'" + hint);
 }
 

@@ -57,4 +57,20 @@ std::string format_real(double value) {
   return std::string(buffer, end);
 }
 
+std::string format_bytes(std::int64_t bytes) {
+  const auto amount = static_cast<double>(bytes);
+  const auto text = [](double value, int digits, const char* unit) {
+    // Fixed-point by hand: printf would follow the locale's decimal point.
+    const std::int64_t scale = digits == 2 ? 100 : 10;
+    const auto scaled = static_cast<std::int64_t>(value * static_cast<double>(scale) + 0.5);
+    std::string fraction = std::to_string(scaled % scale);
+    if (digits == 2 && fraction.size() == 1) fraction.insert(0, "0");
+    return std::to_string(scaled / scale) + "." + fraction + " " + unit;
+  };
+  if (bytes < 1024) return std::to_string(bytes) + " B";
+  if (bytes < std::int64_t{1} << 20) return text(amount / 1024, 1, "KiB");
+  if (amount < 0.1 * 1073741824.0) return text(amount / 1048576, 1, "MiB");
+  return text(amount / 1073741824, 2, "GiB");
+}
+
 }  // namespace lenbench

@@ -20,4 +20,7 @@ double parse_real(std::string_view text, std::string_view what);
 // The shortest text that parse_real turns into the same double: "0.1", "1e-05", "64". Requires a finite value.
 std::string format_real(double value);
 
+// An amount of memory with its binary unit: "512 B", "1.5 MiB", "0.35 GiB" (from a tenth of a GiB on), "1024.00 GiB".
+std::string format_bytes(std::int64_t bytes);
+
 }  // namespace lenbench

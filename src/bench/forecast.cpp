@@ -18,14 +18,20 @@ constexpr std::int64_t kDefaultBatchTokens = 16384;
 
 }  // namespace
 
-std::int64_t choose_batch(const Predictor& predictor, std::int64_t tokens, std::int64_t scored,
+std::int64_t choose_batch(const std::function<std::int64_t(std::int64_t)>& predicted_bytes, std::int64_t tokens,
                           std::int64_t memory_bytes) {
   const std::int64_t budget = memory_bytes > 0 ? memory_bytes : kDefaultBatchBytes;
   for (std::int64_t batch = kMaxBatch; batch > 1; batch /= 2) {
-    const std::int64_t bytes = predictor.predicted_bytes(batch, tokens, scored);
+    const std::int64_t bytes = predicted_bytes(batch);
     if (bytes > 0 ? bytes <= budget : batch * tokens <= kDefaultBatchTokens) return batch;
   }
   return 1;
+}
+
+std::int64_t choose_batch(const Predictor& predictor, std::int64_t tokens, std::int64_t scored,
+                          std::int64_t memory_bytes) {
+  return choose_batch([&](std::int64_t batch) { return predictor.predicted_bytes(batch, tokens, scored); }, tokens,
+                      memory_bytes);
 }
 
 void TimeForecast::observe(std::int64_t tokens, std::int64_t samples, double seconds) {

@@ -68,11 +68,26 @@ void CellMeter::add(std::span<const Sample> samples, std::span<const SamplePredi
     tokens_min_ = samples_ == 0 ? tokens : std::min(tokens_min_, tokens);
     tokens_max_ = std::max(tokens_max_, tokens);
     ++samples_;
+    add_facts(sample);
     if (metric_ == TaskMetric::kPerplexity) {
       add_nats(sample, prediction, nonfinite < 0);
     } else {
       add_exact(sample, prediction, nonfinite < 0);
     }
+  }
+}
+
+void CellMeter::add_facts(const Sample& sample) {
+  std::map<std::string, double> facts = sample.facts;
+  facts["prompt_tokens"] = static_cast<double>(sample.prompt_tokens);
+  facts["answer_tokens"] = static_cast<double>(sample.scored.size());
+  for (const auto& [name, value] : facts) {
+    if (!std::isfinite(value)) throw std::logic_error(fmt::format("fact '{}' of a sample is not finite", name));
+    FactSums& sums = facts_[name];
+    sums.sum.add(value);
+    sums.min = sums.samples == 0 ? value : std::min(sums.min, value);
+    sums.max = sums.samples == 0 ? value : std::max(sums.max, value);
+    ++sums.samples;
   }
 }
 
@@ -125,6 +140,9 @@ CellResult CellMeter::result() const {
   measurement.samples = samples_;
   measurement.effective_tokens_min = tokens_min_;
   measurement.effective_tokens_max = tokens_max_;
+  for (const auto& [name, sums] : facts_) {
+    measurement.facts[name] = {sums.sum.value() / static_cast<double>(sums.samples), sums.min, sums.max};
+  }
   measurement.nonfinite_samples = nonfinite_;
   if (nonfinite_ > 0) {
     result.failure = first_nonfinite_;
@@ -168,11 +186,12 @@ CellResult CellMeter::result() const {
   return result;
 }
 
-std::vector<HeadMeans> head_means(const Probe& probe) {
+std::vector<HeadMeans> head_means(const Probe& probe, const std::vector<HeadStats>& heads) {
+  if (heads.empty()) return {};
   std::vector<HeadMeans> means;
   for (std::int64_t layer = 0; layer < probe.num_layers; ++layer) {
     for (std::int64_t head = 0; head < probe.num_heads; ++head) {
-      const HeadStats& sums = probe.heads.at(static_cast<std::size_t>(layer * probe.num_heads + head));
+      const HeadStats& sums = heads.at(static_cast<std::size_t>(layer * probe.num_heads + head));
       if (sums.rows == 0) continue;
       const auto rows = static_cast<double>(sums.rows);
       HeadMeans mean;
@@ -187,6 +206,7 @@ std::vector<HeadMeans> head_means(const Probe& probe) {
       mean.support = sums.support / rows;
       mean.sink_mass = sums.sink_mass / rows;
       mean.top_mass = sums.top_mass / rows;
+      if (sums.source_rows > 0) mean.source_mass = sums.source_mass / static_cast<double>(sums.source_rows);
       means.push_back(mean);
     }
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,7 +16,7 @@ namespace lenbench {
 
 // What a Cell's samples add up to.
 struct CellResult {
-  Measurement measurement;  // without seconds, peak_bytes and heads
+  Measurement measurement;  // without seconds, peak_bytes and what a probe gives
   std::string outcomes;
   std::vector<double> sample_nats;
   std::vector<std::int64_t> sample_tokens;
@@ -44,6 +45,7 @@ class CellMeter {
   struct Counts {
     std::vector<std::int64_t> right, n;  // per sample
   };
+  void add_facts(const Sample& sample);
   void add_exact(const Sample& sample, const SamplePrediction& prediction, bool finite);
   void add_nats(const Sample& sample, const SamplePrediction& prediction, bool finite);
 
@@ -51,6 +53,12 @@ class CellMeter {
   bool byte_tokens_;
   double chance_;
   std::int64_t samples_ = 0, tokens_min_ = 0, tokens_max_ = 0, nonfinite_ = 0, exact_right_ = 0;
+  struct FactSums {
+    CompensatedSum sum;
+    double min = 0, max = 0;
+    std::int64_t samples = 0;
+  };
+  std::map<std::string, FactSums> facts_;
   std::string first_nonfinite_;
   std::string outcomes_;
   Counts answers_, tokens_;
@@ -65,7 +73,8 @@ class CellMeter {
   std::vector<Bucket> buckets_;
 };
 
-// Means per head of the sums in `probe`, layer-major; heads without rows are left out.
-std::vector<HeadMeans> head_means(const Probe& probe);
+// Means per head of sums of `probe` (its heads, heads_right or heads_wrong), layer-major; heads without rows are left
+// out.
+std::vector<HeadMeans> head_means(const Probe& probe, const std::vector<HeadStats>& heads);
 
 }  // namespace lenbench

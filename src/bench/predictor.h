@@ -1,6 +1,8 @@
 // The seam between questions and models.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -20,6 +22,8 @@ struct HeadStats {
   double support = 0;                // sum of the number of keys with p > 0 over `rows`
   double sink_mass = 0;              // sum of p on the first key over `rows`
   double top_mass = 0;               // sum of the largest p over `rows`
+  std::int64_t source_rows = 0;      // rows whose answer stands at a known key (answer_sources)
+  double source_mass = 0;            // sum of p on that key over `source_rows`
   void add(const HeadStats& other) {
     rows += other.rows;
     normalized_rows += other.normalized_rows;
@@ -28,6 +32,8 @@ struct HeadStats {
     support += other.support;
     sink_mass += other.sink_mass;
     top_mass += other.top_mass;
+    source_rows += other.source_rows;
+    source_mass += other.source_mass;
   }
 };
 
@@ -37,9 +43,30 @@ enum class ProbeRows { kNone, kAnswer, kAll };
 struct Probe {
   ProbeRows rows = ProbeRows::kNone;
   std::int64_t num_layers = 0, num_heads = 0;
-  std::vector<HeadStats> heads;         // [num_layers * num_heads], layer-major
+  std::vector<HeadStats> heads;  // [num_layers * num_heads], layer-major
+  // kAnswer: the rows of answers that came out right (every token of the answer), and wrong; rows outside answers are
+  // in neither. Empty for kAll.
+  std::vector<HeadStats> heads_right, heads_wrong;
   std::vector<bool> head_has_position;  // [num_heads]; true: the head carries a positional bias or rotation
 };
+
+// For each judged row of a sample, the key that holds its target: Sample::sources in the order of the tokens of
+// answers; -1 for rows outside answers, for keys the row does not see, and everywhere when the task names no source or
+// not one per token.
+inline std::vector<std::int64_t> answer_sources(const Sample& sample) {
+  std::vector<std::size_t> rows;
+  for (std::size_t i = 0; i < sample.scored.size(); ++i) {
+    if (sample.scored[i].answer >= 0) rows.push_back(i);
+  }
+  std::vector<std::int64_t> sources(sample.scored.size(), -1);
+  if (rows.size() != sample.sources.size()) return sources;
+  std::stable_sort(rows.begin(), rows.end(),
+                   [&](std::size_t a, std::size_t b) { return sample.scored[a].answer < sample.scored[b].answer; });
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (sample.sources[i] <= sample.scored[rows[i]].position) sources[rows[i]] = sample.sources[i];
+  }
+  return sources;
+}
 
 // What a model said on one sample. Vectors are parallel to Sample::scored.
 struct SamplePrediction {

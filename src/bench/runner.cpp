@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/numbers.h"
 #include "base/text.h"
 #include "bench/metrics.h"
 
@@ -29,10 +30,6 @@ struct OutOfMemory {
 
 constexpr std::string_view kOutOfMemory = "out of memory";
 
-std::string gibibytes(std::int64_t bytes) {
-  return fmt::format("{:.2f} GiB", static_cast<double>(bytes) / static_cast<double>(std::int64_t{1} << 30));
-}
-
 // The statistics of one call, added to those of the Cell. A call that fails half-way must not leave rows behind, so
 // each gets a Probe of its own.
 void add_probe(Probe& sum, const Probe& call) {
@@ -42,7 +39,13 @@ void add_probe(Probe& sum, const Probe& call) {
     return;
   }
   if (sum.heads.size() != call.heads.size()) throw std::logic_error("the number of probed heads changed within a cell");
-  for (std::size_t i = 0; i < sum.heads.size(); ++i) sum.heads[i].add(call.heads[i]);
+  const auto add = [](std::vector<HeadStats>& to, const std::vector<HeadStats>& from) {
+    to.resize(std::max(to.size(), from.size()));
+    for (std::size_t i = 0; i < from.size(); ++i) to[i].add(from[i]);
+  };
+  add(sum.heads, call.heads);
+  add(sum.heads_right, call.heads_right);
+  add(sum.heads_wrong, call.heads_wrong);
 }
 
 std::string probe_rows_name(ProbeRows rows) {
@@ -112,7 +115,7 @@ Runner::CellOutcome Runner::measure(const Cell& cell, const std::function<void(s
     const std::int64_t smallest = predictor_.predicted_bytes(1, tokens, scored);
     if (options_.memory_bytes > 0 && smallest > options_.memory_bytes) {
       throw Error(fmt::format("out of memory: one sample of {} tokens needs about {}, the budget is {}", tokens,
-                              gibibytes(smallest), gibibytes(options_.memory_bytes)),
+                              format_bytes(smallest), format_bytes(options_.memory_bytes)),
                   ExitCode::kNotMeasured);
     }
     CellMeter meter(*cell.task);
@@ -147,7 +150,9 @@ Runner::CellOutcome Runner::measure(const Cell& cell, const std::function<void(s
     record.outcomes = std::move(result.outcomes);
     record.sample_nats = std::move(result.sample_nats);
     record.sample_tokens = std::move(result.sample_tokens);
-    record.measurement.heads = head_means(probe);
+    record.measurement.heads = head_means(probe, probe.heads);
+    record.measurement.heads_right = head_means(probe, probe.heads_right);
+    record.measurement.heads_wrong = head_means(probe, probe.heads_wrong);
     if (!record.measurement.heads.empty()) record.measurement.probe_rows = probe_rows_name(options_.probe);
     if (!result.failure.empty()) fail(result.failure);
     outcome.nonfinite = record.measurement.nonfinite_samples > 0;

@@ -46,6 +46,9 @@ struct RunSummary {
 // tokens. At least 1.
 std::int64_t choose_batch(const Predictor& predictor, std::int64_t tokens, std::int64_t scored,
                           std::int64_t memory_bytes);
+// The same from a prediction alone: bytes for a number of samples; 0: unknown.
+std::int64_t choose_batch(const std::function<std::int64_t(std::int64_t)>& predicted_bytes, std::int64_t tokens,
+                          std::int64_t memory_bytes);
 
 // Seconds for work not yet done, from work done: time per sample grows as a power of its tokens, with the exponent
 // between 1 and 2 that the two largest lengths seen suggest.

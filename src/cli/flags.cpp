@@ -87,7 +87,8 @@ std::int64_t parse_bytes(std::string_view text, std::string_view flag) {
     bytes = 0;
   }
   if (!(bytes >= 1 && bytes < 9e18)) {
-    throw Error(std::string(flag) + " is '" + std::string(text) + "'; write bytes like 2GiB, 800MB or 1073741824");
+    throw Error(std::string(flag) + " is '" + std::string(text) +
+                "'; write bytes like 2GiB, 800MB or 1073741824 (at least 1, at most 8 EiB)");
   }
   return static_cast<std::int64_t>(bytes);
 }

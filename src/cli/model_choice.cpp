@@ -1,11 +1,17 @@
 // The model of a command line: a double, or a checkpoint by path or bundled name.
 #include "cli/model_choice.h"
 
+#include <filesystem>
+#include <system_error>
+
 #include "base/error.h"
+#include "base/text.h"
 #include "bench/doubles.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/memory.h"
 #include "cli/backend_loader.h"
 #include "cli/paths.h"
+#include "cli/terminal.h"
 
 namespace lenbench::cli {
 
@@ -15,6 +21,11 @@ ModelChoice choose_model(const std::string& text) {
   choice.is_double = is_double(text);
   if (choice.is_double) {
     make_double(text);
+    std::error_code ignored;
+    if (std::filesystem::exists(text, ignored)) {
+      print_note("'" + printable(text) + "' is taken as the double; for the file or folder of that name write ./" +
+                 printable(text));
+    }
     return choice;
   }
   choice.path = find_checkpoint(text, double_names());
@@ -34,6 +45,15 @@ PredictorInfo describe_unloaded(const ModelChoice& choice) {
   info.vocab_size = checkpoint.config().vocab_size;
   info.train_length = checkpoint.origin().train_length;
   return info;
+}
+
+MemoryForecast forecast_memory(const ModelChoice& choice, const std::string& dtype) {
+  if (choice.is_double) return [](std::int64_t, std::int64_t, std::int64_t) { return std::int64_t{0}; };
+  const std::int64_t element_bytes = dtype == "float64" ? 8 : 4;
+  return [config = Checkpoint::open(choice.path).config(), element_bytes](std::int64_t samples, std::int64_t tokens,
+                                                                          std::int64_t judged) {
+    return predicted_evaluation_bytes(config, element_bytes, samples, tokens, judged);
+  };
 }
 
 OpenModel open_model(const ModelChoice& choice, const OpenOptions& options) {

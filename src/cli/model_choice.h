@@ -1,6 +1,7 @@
 // The model of a command line: a double, or a checkpoint by path or bundled name.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -22,6 +23,11 @@ ModelChoice choose_model(const std::string& text);
 
 // What can be known of the model before it is loaded: name, hash, vocabulary, training length, encoding.
 PredictorInfo describe_unloaded(const ModelChoice& choice);
+
+// Predictor::predicted_bytes of the model in arithmetic of `dtype` (samples, tokens, judged rows), from its
+// configuration; 0 for doubles.
+using MemoryForecast = std::function<std::int64_t(std::int64_t, std::int64_t, std::int64_t)>;
+MemoryForecast forecast_memory(const ModelChoice& choice, const std::string& dtype);
 
 // A loaded model with what must outlive it.
 struct OpenModel {

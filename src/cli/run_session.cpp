@@ -8,10 +8,12 @@
 #include <chrono>
 #include <fstream>
 #include <map>
+#include <set>
 #include <thread>
 
 #include "base/build_info.h"
 #include "base/error.h"
+#include "base/numbers.h"
 #include "cli/interrupt.h"
 #include "cli/record_output.h"
 #include "cli/terminal.h"
@@ -49,12 +51,29 @@ void require_askable_lengths(const PlanRequest& plan) {
 
 RunPlan plan_or_refuse(const PlanRequest& request, const PredictorInfo& model) {
   RunPlan plan = make_plan(request, model);
-  if (plan.cells.empty() && !plan.skipped.empty()) {
+  // Too long for the model is a finding, which Records keep; anything else is a question that makes no sense.
+  const auto is_finding = [&](const SkippedCell& skip) {
+    return model.max_positions > 0 && skip.cell.total_tokens > model.max_positions;
+  };
+  if (plan.cells.empty() && std::none_of(plan.skipped.begin(), plan.skipped.end(), is_finding)) {
     const SkippedCell& skip = plan.skipped.front();
     throw Error("nothing can be measured: " + skip.cell.task->info().name + " at length " +
                 std::to_string(skip.cell.length) + ": " + skip.reason);
   }
   return plan;
+}
+
+// A task of fewer tokens than the model fits, but may be another task than the one it was trained on.
+void note_other_vocabulary(const RunPlan& plan, const PredictorInfo& model) {
+  std::set<std::string> named;
+  for (const Cell& cell : plan.cells) {
+    const TaskInfo& info = cell.task->info();
+    if (model.vocab_size == 0 || info.vocab_size == model.vocab_size || !named.insert(info.name).second) continue;
+    print_note(
+        fmt::format("{} has {} tokens and '{}' {}: it was trained on other tokens, and its answers may mean "
+                    "nothing",
+                    info.name, info.vocab_size, model.name, model.vocab_size));
+  }
 }
 
 std::string percent(const Proportion& proportion) {
@@ -113,14 +132,27 @@ int exit_code(const std::vector<Record>& records, bool stopped, bool allow_nonfi
 std::string dry_run_text(const SessionRequest& request, const PredictorInfo& model) {
   require_askable_lengths(request.plan);
   const RunPlan plan = make_plan(request.plan, model);
-  std::string text =
-      fmt::format("{:<14} {:>10} {:>12} {:>9} {:>6}\n", "task", "length", "tokens fed", "samples", "seed");
+  const MemoryForecast forecast = forecast_memory(request.choice, request.open.dtype);
+  std::string text = fmt::format("{:<14} {:>10} {:>12} {:>9} {:>6} {:>6} {:>12}\n", "task", "length", "tokens fed",
+                                 "samples", "seed", "batch", "memory");
   for (const Cell& cell : plan.cells) {
-    text += fmt::format("{:<14} {:>10} {:>12} {:>9} {:>6}\n", cell.task->info().name, cell.length, cell.total_tokens,
-                        cell.samples, cell.data_seed);
+    const Sample sample = cell.task->draw({cell.length, 0, cell.data_seed, cell.split});
+    const auto bytes = [&](std::int64_t batch) {
+      return forecast(batch, cell.total_tokens, std::ssize(sample.scored));
+    };
+    const std::int64_t chosen =
+        request.run.batch > 0 ? request.run.batch : choose_batch(bytes, cell.total_tokens, request.run.memory_bytes);
+    const std::int64_t batch = std::min(chosen, cell.samples), needed = bytes(batch);
+    text +=
+        fmt::format("{:<14} {:>10} {:>12} {:>9} {:>6} {:>6} {:>12}\n", cell.task->info().name, cell.length,
+                    cell.total_tokens, cell.samples, cell.data_seed, batch, needed > 0 ? format_bytes(needed) : "-");
   }
   for (const SkippedCell& skip : plan.skipped) {
     text += fmt::format("{:<14} {:>10} skipped: {}\n", skip.cell.task->info().name, skip.cell.length, skip.reason);
+  }
+  if (!request.choice.is_double) {
+    text += fmt::format("memory: predicted peak above the loaded model ({} of weights)\n",
+                        format_bytes(model.num_parameters * (request.open.dtype == "float64" ? 8 : 4)));
   }
   return text;
 }
@@ -130,9 +162,7 @@ int run_session(const SessionRequest& request) {
   require_askable_lengths(request.plan);
   std::unique_ptr<RecordWriter> writer;
   std::vector<Record> records;
-  if (!request.has_output) {
-    print_note("no -o FILE: the table is printed and no Records are kept");
-  } else {
+  if (request.has_output) {
     std::string note;
     writer = open_record_output(request.output, request.overwrite, &note);
     if (!note.empty()) print_note(note);
@@ -140,7 +170,10 @@ int run_session(const SessionRequest& request) {
     require_same_checkpoint(records, request.choice.sha256, writer->path());
   }
   // Refused before the model is loaded wherever its header is enough to tell.
-  plan_or_refuse(request.plan, describe_unloaded(request.choice));
+  const PredictorInfo unloaded = describe_unloaded(request.choice);
+  const RunPlan first_plan = plan_or_refuse(request.plan, unloaded);
+  if (!request.has_output) print_note("no -o FILE: the table is printed and no Records are kept");
+  note_other_vocabulary(first_plan, unloaded);
 
   OpenModel model = open_model(request.choice, request.open);
   const PredictorInfo info = model.predictor->info();

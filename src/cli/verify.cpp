@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
+#include "bench/doubles.h"
 #include "cli/backend_loader.h"
 #include "cli/command.h"
 #include "cli/flag_set.h"
@@ -11,6 +12,11 @@
 
 namespace lenbench::cli {
 namespace {
+
+std::string statistic_text(const char* what, double difference, double tolerance) {
+  if (difference < 0) return fmt::format("{} not compared: the file gives none\n", what);
+  return fmt::format("largest {} difference {:.3e} (tolerance {:.1e})\n", what, difference, tolerance);
+}
 
 class Verify : public Command {
  public:
@@ -30,16 +36,15 @@ class Verify : public Command {
     options.dtype = dtype_;
     options.attention_path = path_;
     options.threads = static_cast<int>(std::min<std::int64_t>(parse_at_least(threads_, "--threads", 0), 4096));
+    if (is_double(model_)) throw Error("'" + model_ + "' is a double and has no logits; verify needs a checkpoint");
     const std::string path = find_checkpoint(model_, {});
     const VerifyResult result = load_backend()->verify(path, expected_, attention_, options);
     std::string text = fmt::format(
         "largest logit difference {:.3e} (tolerance {:.1e}) at row {}, position {}, token {}\n",
         result.max_abs_logit_difference, result.tolerance, result.worst_row, result.worst_position, result.worst_token);
     if (!attention_.empty()) {
-      text += fmt::format("largest entropy difference {:.3e} (tolerance {:.1e})\n", result.max_entropy_difference,
-                          result.entropy_tolerance);
-      text += fmt::format("largest support difference {:.3e} (tolerance {:.1e})\n", result.max_support_difference,
-                          result.support_tolerance);
+      text += statistic_text("entropy", result.max_entropy_difference, result.entropy_tolerance);
+      text += statistic_text("support", result.max_support_difference, result.support_tolerance);
     }
     text += result.passed() ? "ok\n" : "differs\n";
     print_out(text);

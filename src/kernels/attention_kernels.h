@@ -46,6 +46,7 @@ struct RowStats {
   std::int32_t* support = nullptr;  // keys with p > 0; for softmax, whose weights are never 0, the visible keys
   float* sink = nullptr;            // p of key 0
   float* top = nullptr;             // largest p
+  float* top_score = nullptr;       // largest score, bias included: with `top` it gives the weight of any one key
 };
 
 // How much may be proven away. All settings give the same weights; the switches exist so that tests can compare them.

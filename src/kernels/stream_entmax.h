@@ -241,7 +241,7 @@ inline void finish_row(const StreamHead& head, const QueryTile& tile, int lane, 
   double largest = 0;
   for (std::int64_t i = 0; i < kept; ++i) largest = exact[i] > largest ? exact[i] : largest;
   write_stats(head, tile.first + lane,
-              {entropy_of(sum, log_sum), kept > 0 && keys[0] == 0 ? exact[0] / sum : 0.0, largest / sum, kept});
+              {entropy_of(sum, log_sum), kept > 0 && keys[0] == 0 ? exact[0] / sum : 0.0, largest / sum, top, kept});
 }
 
 // Visits chunks of keys in an order drawn from the seed.

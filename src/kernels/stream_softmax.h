@@ -89,7 +89,7 @@ inline void softmax_tile(const StreamHead& head, const QueryTile& tile, const St
     write_lane(head, tile, i, scratch.outputs, state.z[i]);
     write_stats(head, tile.first + i,
                 {entropy_of(state.z[i], state.w[i]), static_cast<double>(sink[i / kWidth][i % kWidth]) / state.z[i],
-                 1 / state.z[i], tile.visible[i]});
+                 1 / state.z[i], static_cast<double>(state.top[i / kWidth][i % kWidth]), tile.visible[i]});
   }
 }
 

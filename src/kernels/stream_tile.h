@@ -135,7 +135,7 @@ inline std::int64_t window_begin(const StreamHead& head, const QueryTile& tile, 
 }
 
 struct RowResult {
-  double entropy = 0, sink = 0, top = 0;
+  double entropy = 0, sink = 0, top = 0, top_score = 0;
   std::int64_t support = 0;
 };
 
@@ -144,6 +144,7 @@ inline void write_stats(const StreamHead& head, std::int64_t row, const RowResul
   if (head.stats.support) head.stats.support[row] = static_cast<std::int32_t>(result.support);
   if (head.stats.sink) head.stats.sink[row] = static_cast<float>(result.sink);
   if (head.stats.top) head.stats.top[row] = static_cast<float>(result.top);
+  if (head.stats.top_score) head.stats.top_score[row] = static_cast<float>(result.top_score);
 }
 
 // Rows that see nothing become 0, bad rows NaN.
@@ -151,7 +152,7 @@ inline void write_empty_row(const StreamHead& head, const QueryTile& tile, int l
   const double value = tile.bad[lane] ? static_cast<double>(__builtin_nanf("")) : 0.0;
   float* out = head.out + (tile.first + lane) * head.out_stride;
   for (std::int64_t c = 0; c < head.head_size; ++c) out[c] = static_cast<float>(value);
-  write_stats(head, tile.first + lane, {value, value, value, tile.bad[lane] ? -1 : 0});
+  write_stats(head, tile.first + lane, {value, value, value, value, tile.bad[lane] ? -1 : 0});
 }
 
 // out = outputs[:, lane] / sum.

@@ -94,6 +94,7 @@ StreamHead make_head(const Problem<float>& problem, const View<float>& out, cons
   made.stats.support = stats.support ? stats.support + offset : nullptr;
   made.stats.sink = stats.sink ? stats.sink + offset : nullptr;
   made.stats.top = stats.top ? stats.top + offset : nullptr;
+  made.stats.top_score = stats.top_score ? stats.top_score + offset : nullptr;
   made.options = options;
   if (distinct) {
     made.key_ids = source.distinct.ids.data();

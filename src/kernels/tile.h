@@ -102,6 +102,7 @@ template <typename T>
 struct TileResult {
   double sum[kTileRows<T>];      // sum of count * weight
   double log_sum[kTileRows<T>];  // sum of count * weight * ln weight: H = ln(sum) - log_sum / sum
+  T top_score[kTileRows<T>];     // largest score
 };
 
 // Calls body(j, g, sums...) for all keys and both vectors and flushes the sums on the way.
@@ -203,6 +204,7 @@ inline void normalize_shape(T* scores, const T* counts, std::int64_t keys, const
   for (int i = 0; i < kTileRows<T>; ++i) {
     result.sum[i] = sums.total[i];
     result.log_sum[i] = logs.total[i];
+    result.top_score[i] = top[i / kLanes<T>][i % kLanes<T>];
   }
 }
 

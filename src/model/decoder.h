@@ -45,7 +45,10 @@ struct EvaluationRequest {
   // kAnswer: statistics of the wanted rows; kAll: of the first `lengths[b]` rows of each batch row.
   ProbeRows probe = ProbeRows::kNone;
   std::vector<std::int64_t> lengths;        // [B]; needed for kAll
+  at::Tensor source_keys_BQ;                // int64 [B, Q]: keys for source mass, -1: none; undefined: none at all
   std::vector<HeadStats>* stats = nullptr;  // [layers * H], layer-major, added to
+  // kAnswer: receives for each layer the statistics of the wanted rows, [B, H, Q]; needs `stats`.
+  std::vector<RowStatistics>* wanted_rows = nullptr;
 };
 
 class Decoder {

@@ -5,35 +5,49 @@
 #include <ATen/ops/embedding.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
+#include <ATen/ops/full.h>
 #include <ATen/ops/gather.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/where.h>
-#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
+#include "checkpoint/memory.h"
 #include "model/decoder.h"
 
 namespace lenbench {
 namespace {
-
-// Elements of one scratch tensor; a handful of them live at a time.
-constexpr std::int64_t kScratchElements = std::int64_t{1} << 20;
 
 // Rows `positions_BQ` (all >= 0) of x [B, T, E] as [B, Q, E].
 at::Tensor gather_rows(const at::Tensor& x_BTE, const at::Tensor& positions_BQ) {
   return x_BTE.gather(1, positions_BQ.unsqueeze(-1).expand({-1, -1, x_BTE.size(2)}));
 }
 
+// Statistics [B, H, T] of the rows `positions_BQ` (all >= 0) as [B, H, Q].
+RowStatistics gather_statistics(const RowStatistics& rows, const at::Tensor& positions_BQ) {
+  RowStatistics gathered;
+  for (const auto field : kRowStatistics) {
+    const at::Tensor& all = rows.*field;
+    if (!all.defined()) continue;
+    gathered.*field = all.gather(2, positions_BQ.unsqueeze(1).expand({-1, all.size(1), -1}));
+  }
+  return gathered;
+}
+
+// values [B, Q] at the columns positions_BQ of a [B, T] tensor of -1; where `is_wanted_BQ` does not hold, nowhere.
+at::Tensor scatter_columns(const at::Tensor& values_BQ, const at::Tensor& positions_BQ, const at::Tensor& is_wanted_BQ,
+                           std::int64_t tokens) {
+  // One column more than T takes the padding of the list.
+  at::Tensor all = at::full({positions_BQ.size(0), tokens + 1}, -1, values_BQ.options());
+  all.scatter_(1, at::where(is_wanted_BQ, positions_BQ, tokens), values_BQ);
+  return all.slice(1, 0, tokens);
+}
+
 }  // namespace
 
-std::int64_t Decoder::chunk_tokens(std::int64_t batch) const {
-  const std::int64_t widest =
-      std::max({config_.hidden_size, config_.intermediate_size, config_.num_heads * config_.head_dim});
-  return std::max<std::int64_t>(64, kScratchElements / (batch * widest));
-}
+std::int64_t Decoder::chunk_tokens(std::int64_t batch) const { return evaluation_chunk_tokens(config_, batch); }
 
 // q (if wanted), k and v of all rows, projected chunk by chunk into tensors laid out [B, heads, T, D].
 Decoder::Projected Decoder::project(const Layer& layer, const at::Tensor& x_BTE, bool with_queries) const {
@@ -62,16 +76,16 @@ at::Tensor Decoder::hidden(const EvaluationRequest& request) const {
   const at::Tensor wanted_BQ = request.positions_BQ.clamp_min(0);
   const at::Tensor positions_1T = at::arange(tokens, tokens_BT.options()).unsqueeze(0);
 
-  at::Tensor probe_rows_BT;
+  at::Tensor probe_rows_BT, source_keys_BT;
   if (request.probe == ProbeRows::kAll) {
     const at::Tensor lengths_B = at::empty({batch}, at::TensorOptions().dtype(at::kLong));
     std::copy_n(request.lengths.begin(), batch, lengths_B.data_ptr<std::int64_t>());
     probe_rows_BT = positions_1T < lengths_B.to(tokens_BT.device()).unsqueeze(1);
   } else if (request.probe == ProbeRows::kAnswer) {
-    // One column more than T takes the padding of the list.
-    probe_rows_BT = at::zeros({batch, tokens + 1}, tokens_BT.options().dtype(at::kBool));
-    probe_rows_BT.scatter_(1, at::where(is_wanted_BQ, wanted_BQ, tokens), true);
-    probe_rows_BT = probe_rows_BT.slice(1, 0, tokens);
+    probe_rows_BT = scatter_columns(wanted_BQ, wanted_BQ, is_wanted_BQ, tokens) >= 0;
+    if (request.source_keys_BQ.defined()) {
+      source_keys_BT = scatter_columns(request.source_keys_BQ, wanted_BQ, is_wanted_BQ, tokens);
+    }
   }
 
   at::Tensor x_BTE = at::empty({batch, tokens, config_.hidden_size}, embedding_VE_.options());
@@ -81,6 +95,7 @@ at::Tensor Decoder::hidden(const EvaluationRequest& request) const {
   }
 
   std::vector<HeadStats> layer_stats;
+  RowStatistics layer_rows;
   for (std::size_t l = 0; l < layers_.size(); ++l) {
     const Layer& layer = layers_[l];
     const bool wanted_only = l + 1 == layers_.size() && request.probe != ProbeRows::kAll;
@@ -100,8 +115,13 @@ at::Tensor Decoder::hidden(const EvaluationRequest& request) const {
       layer_stats.assign(static_cast<std::size_t>(config_.num_heads), {});
       attention.stats = &layer_stats;
       attention.probe_rows_BQ = wanted_only ? is_wanted_BQ : probe_rows_BT;
+      attention.source_keys_BQ = wanted_only ? request.source_keys_BQ : source_keys_BT;
+      if (request.wanted_rows != nullptr) attention.rows = &layer_rows;
     }
     const at::Tensor attended_BHQD = attend(attention);
+    if (attention.rows != nullptr) {
+      request.wanted_rows->push_back(wanted_only ? layer_rows : gather_statistics(layer_rows, wanted_BQ));
+    }
     attention = {};
     for (std::size_t h = 0; h < layer_stats.size(); ++h) {
       request.stats->at(l * layer_stats.size() + h).add(layer_stats[h]);

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <limits>
 
+#include "checkpoint/memory.h"
+
 namespace lenbench {
 namespace {
 

@@ -20,6 +20,4 @@ struct JudgedRows {
 // kLogitBytes (or one row). Requires targets in [0, V).
 JudgedRows judge(const Decoder& decoder, const at::Tensor& hidden_NE, std::span<const std::int32_t> targets);
 
-inline constexpr std::int64_t kLogitBytes = std::int64_t{8} << 20;
-
 }  // namespace lenbench

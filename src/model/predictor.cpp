@@ -6,18 +6,20 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 #include <c10/util/Exception.h>
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <new>
 
 #include "base/error.h"
 #include "base/names.h"
 #include "base/text.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/memory.h"
 #include "model/judge.h"
-#include "model/memory.h"
 #include "model/weights.h"
 
 namespace lenbench {
@@ -60,7 +62,7 @@ class DecoderPredictor final : public Predictor {
   }
 
   std::int64_t predicted_bytes(std::int64_t rows, std::int64_t tokens, std::int64_t scored) const override {
-    return predicted_evaluation_bytes(decoder_, rows, tokens, scored);
+    return predicted_evaluation_bytes(decoder_.config(), decoder_.dtype() == at::kDouble ? 8 : 4, rows, tokens, scored);
   }
 
  private:
@@ -108,14 +110,20 @@ class DecoderPredictor final : public Predictor {
     }
     evaluation.path = path_;
     std::vector<HeadStats> stats;
+    std::vector<RowStatistics> answer_rows;
     if (probe != nullptr && request.probe != ProbeRows::kNone) {
       stats.resize(static_cast<std::size_t>(decoder_.config().num_layers * decoder_.config().num_heads));
       evaluation.probe = request.probe;
       evaluation.stats = &stats;
+      if (request.probe == ProbeRows::kAnswer) {
+        evaluation.wanted_rows = &answer_rows;
+        evaluation.source_keys_BQ = source_keys(samples, judged_rows);
+      }
     }
     const at::Device device = decoder_.parameters().front().second.device();
     evaluation.tokens_BT = evaluation.tokens_BT.to(device);
     evaluation.positions_BQ = evaluation.positions_BQ.to(device);
+    if (evaluation.source_keys_BQ.defined()) evaluation.source_keys_BQ = evaluation.source_keys_BQ.to(device);
 
     const at::Tensor hidden_BQE = decoder_.hidden(evaluation);
     std::vector<SamplePrediction> predictions;
@@ -133,7 +141,54 @@ class DecoderPredictor final : public Predictor {
       predictions.push_back(std::move(prediction));
     }
     if (!stats.empty()) add_probe(stats, request.probe, *probe);
+    if (!answer_rows.empty()) split_by_outcome(samples, predictions, evaluation, answer_rows, *probe);
     return predictions;
+  }
+
+  // answer_sources of each sample, [B, Q], padded with -1.
+  static at::Tensor source_keys(std::span<const Sample> samples, std::int64_t judged_rows) {
+    const at::Tensor keys_BQ = at::full({std::ssize(samples), judged_rows}, -1, at::TensorOptions().dtype(at::kLong));
+    for (std::size_t b = 0; b < samples.size(); ++b) {
+      const std::vector<std::int64_t> sources = answer_sources(samples[b]);
+      std::copy(sources.begin(), sources.end(),
+                keys_BQ.mutable_data_ptr<std::int64_t>() + static_cast<std::int64_t>(b) * judged_rows);
+    }
+    return keys_BQ;
+  }
+
+  void split_by_outcome(std::span<const Sample> samples, const std::vector<SamplePrediction>& predictions,
+                        const EvaluationRequest& evaluation, const std::vector<RowStatistics>& layers,
+                        Probe& probe) const {
+    const std::int64_t judged_rows = evaluation.positions_BQ.size(1);
+    const at::Tensor right_BQ = at::zeros(evaluation.positions_BQ.sizes(), at::TensorOptions().dtype(at::kBool));
+    const at::Tensor wrong_BQ = at::zeros_like(right_BQ);
+    for (std::size_t b = 0; b < samples.size(); ++b) {
+      const std::vector<ScoredToken>& scored = samples[b].scored;
+      std::map<std::int32_t, bool> answers;
+      for (std::size_t i = 0; i < scored.size(); ++i) {
+        const bool right = predictions[b].first_nonfinite < 0 && predictions[b].argmax[i] == scored[i].target;
+        const auto answer = answers.try_emplace(scored[i].answer, true).first;
+        answer->second = answer->second && right;
+      }
+      for (std::size_t i = 0; i < scored.size(); ++i) {
+        if (scored[i].answer < 0) continue;
+        const at::Tensor& mask = answers.at(scored[i].answer) ? right_BQ : wrong_BQ;
+        mask.mutable_data_ptr<bool>()[static_cast<std::int64_t>(b) * judged_rows + static_cast<std::int64_t>(i)] = true;
+      }
+    }
+    const auto num_heads = static_cast<std::size_t>(decoder_.config().num_heads);
+    const auto add = [&](const at::Tensor& mask_BQ, std::vector<HeadStats>& all) {
+      if (!mask_BQ.any().item<bool>()) return;
+      all.resize(layers.size() * num_heads);
+      for (std::size_t l = 0; l < layers.size(); ++l) {
+        std::vector<HeadStats> heads(num_heads);
+        add_statistics(layers[l], evaluation.positions_BQ, mask_BQ.to(evaluation.positions_BQ.device()),
+                       evaluation.source_keys_BQ, heads);
+        for (std::size_t h = 0; h < num_heads; ++h) all[l * num_heads + h].add(heads[h]);
+      }
+    };
+    add(right_BQ, probe.heads_right);
+    add(wrong_BQ, probe.heads_wrong);
   }
 
   void add_probe(const std::vector<HeadStats>& stats, ProbeRows rows, Probe& probe) const {
@@ -158,8 +213,9 @@ class DecoderPredictor final : public Predictor {
 void change_transform(DecoderConfig& config, const std::string& transform) {
   if (transform.empty()) return;
   if (transform != "adaptive-temperature") {
-    throw Error("transform '" + printable(transform) + "' cannot be applied to a trained model" +
-                did_you_mean(transform, {"adaptive-temperature"}) + "; only adaptive-temperature can");
+    throw Error("transform '" + printable(transform) + "' is not known as a change at inference" +
+                did_you_mean(transform, {"adaptive-temperature"}) +
+                "; adaptive-temperature is (a model trained with another transform needs none)");
   }
   const bool plain = config.entmax_alpha == 1 && !config.alpha_learnable && config.topk_size == 0;
   if (!plain) {

@@ -100,6 +100,7 @@ struct HeadMeans {
   double entropy = 0;                        // nats
   std::optional<double> normalized_entropy;  // none when no row saw two keys
   double support = 0, sink_mass = 0, top_mass = 0;
+  std::optional<double> source_mass = {};  // on the token that holds the row's answer; none where the task names none
   template <class Visitor, class Self>
   static void fields(Visitor&& visit, Self& self) {
     visit("layer", self.layer);
@@ -111,8 +112,21 @@ struct HeadMeans {
     visit("support", self.support);
     visit("sink_mass", self.sink_mass);
     visit("top_mass", self.top_mass);
+    visit("source_mass", self.source_mass);
   }
   bool operator==(const HeadMeans&) const = default;
+};
+
+// A fact of the samples, such as prompt_tokens or distance.
+struct FactRange {
+  double mean = 0, min = 0, max = 0;
+  template <class Visitor, class Self>
+  static void fields(Visitor&& visit, Self& self) {
+    visit("mean", self.mean);
+    visit("min", self.min);
+    visit("max", self.max);
+  }
+  bool operator==(const FactRange&) const = default;
 };
 
 struct NllBucket {  // positions [first, last] of the window, both included
@@ -131,6 +145,8 @@ struct NllBucket {  // positions [first, last] of the window, both included
 struct Measurement {
   std::int64_t samples = 0;  // measured
   std::int64_t effective_tokens_min = 0, effective_tokens_max = 0;
+  // prompt_tokens, answer_tokens (judged), and whatever the task says of its samples (pairs, density, distance, ...).
+  std::map<std::string, FactRange> facts;
   // exact match
   std::optional<Proportion> exact;   // all scored tokens of a sample right
   std::optional<Proportion> answer;  // per answer; the interval is widened for answers that share a sample
@@ -144,6 +160,7 @@ struct Measurement {
   // attention statistics; empty unless probed
   std::string probe_rows;  // "answer" or "all"
   std::vector<HeadMeans> heads;
+  std::vector<HeadMeans> heads_right, heads_wrong;  // answer rows only: of answers that were right, and wrong
   std::int64_t nonfinite_samples = 0;
   double seconds = 0;
   std::int64_t peak_bytes = 0;  // resident set high-water mark of the process
@@ -152,6 +169,7 @@ struct Measurement {
     visit("samples", self.samples);
     visit("effective_tokens_min", self.effective_tokens_min);
     visit("effective_tokens_max", self.effective_tokens_max);
+    visit.defaulted("facts", self.facts);
     visit("exact", self.exact);
     visit("answer", self.answer);
     visit("token", self.token);
@@ -165,6 +183,8 @@ struct Measurement {
     visit("nll_by_position", self.nll_by_position);
     visit("probe_rows", self.probe_rows);
     visit("heads", self.heads);
+    visit.defaulted("heads_right", self.heads_right);
+    visit.defaulted("heads_wrong", self.heads_wrong);
     visit("nonfinite_samples", self.nonfinite_samples);
     visit("seconds", self.seconds);
     visit("peak_bytes", self.peak_bytes);

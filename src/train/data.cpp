@@ -47,7 +47,7 @@ TrainTasks::TrainTasks(const Recipe& recipe, const std::string& recipe_folder) :
                   std::to_string(sources_.front()->info().vocab_size) + ": one model needs one vocabulary");
     }
   }
-  const std::string& task = recipe.validation.task.empty() ? recipe.sources.front().task : recipe.validation.task;
+  const std::string& task = validation_task();
   validation_ = make_task(parse_task_spec(task), held_out);
   if (validation_->info().vocab_size != vocab_size()) {
     throw Error("recipe " + recipe.name + ": validation task '" + task + "' has another vocabulary than the sources");

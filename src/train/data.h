@@ -27,6 +27,10 @@ class TrainTasks {
   std::int64_t vocab_size() const;
   const SpecialTokens& specials() const;
   const Task& validation() const { return *validation_; }
+  // As the recipe writes it: its own, or that of the first source.
+  const std::string& validation_task() const {
+    return recipe_.validation.task.empty() ? recipe_.sources.front().task : recipe_.validation.task;
+  }
   // SHA-256 of all documents' bytes, training before validation; equal texts give equal digests wherever they lie.
   const std::string& documents_sha256() const { return documents_sha256_; }
   // Batch `step` for the given seed.

@@ -258,16 +258,15 @@ class Trainer {
     origin.train_length = recipe_.lengths.high;
     origin.recipe = recipe_.name;
     origin.seed = position_.seed;
-    origin.facts = {
-        {"method", recipe_.method},
-        {"recipe_sha256", position_.recipe_sha256},
-        {"steps", std::to_string(recipe_.steps)},
-        {"seeds_tried", std::to_string(position_.attempts)},
-        {"validation_accuracy", format_real(validation_accuracy_)},
-        {"validation_task", recipe_.validation.task.empty() ? recipe_.sources.front().task : recipe_.validation.task},
-        {"validation_length", std::to_string(recipe_.validation.length)},
-        {"lenbench", std::string(version())},
-        {"commit", std::string(commit())}};
+    origin.facts = {{"method", recipe_.method},
+                    {"recipe_sha256", position_.recipe_sha256},
+                    {"steps", std::to_string(recipe_.steps)},
+                    {"seeds_tried", std::to_string(position_.attempts)},
+                    {"validation_accuracy", format_real(validation_accuracy_)},
+                    {"validation_task", tasks_.validation_task()},
+                    {"validation_length", std::to_string(recipe_.validation.length)},
+                    {"lenbench", std::string(version())},
+                    {"commit", std::string(commit())}};
     save_checkpoint(folder(), *decoder_, origin, save_dtype(recipe_.save_dtype));
     log_->append({{"event", "end"},
                   {"step", position_.step},

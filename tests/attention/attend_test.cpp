@@ -81,6 +81,7 @@ TEST_P(EveryPair, AgreesWithTheDefinitionWithStatistics) {
   for (at::ScalarType type : {at::kDouble, at::kFloat}) {
     AttendRequest request =
         make_layer(transform(), position(), 3, type, {.batch = 2, .tokens = 40, .heads = 4, .kv_heads = 2}).request();
+    request.source_keys_BQ = testing::spread_sources(request);
     const testing::OracleResult want = testing::oracle_attend(request);
     for (AttentionPath path : paths_of(request)) {
       std::vector<HeadStats> stats(4);
@@ -195,6 +196,7 @@ TEST_P(EveryPair, StreamingAgreesWithReferenceOnLongRows) {
   const at::Tensor rows = testing::ints({0, 1, 2, 63, 64, 500, 1999, 2000, 2998, 2999});
   request.q_BHQD = request.q_BHQD.index_select(2, rows);
   request.positions_BQ = rows.unsqueeze(0);
+  request.source_keys_BQ = testing::spread_sources(request);
   std::vector<HeadStats> reference(4), streaming(4);
   request.stats = &reference;
   const at::Tensor want = run(request, AttentionPath::kReference);

@@ -123,6 +123,11 @@ OracleResult oracle_attend(const AttendRequest& request) {
         head.support += static_cast<double>(std::count_if(p.begin(), p.end(), [](double x) { return x > 0; }));
         head.sink_mass += p[0];
         head.top_mass += *std::max_element(p.begin(), p.end());
+        const std::int64_t source =
+            request.source_keys_BQ.defined() ? request.source_keys_BQ[b][i].item<std::int64_t>() : -1;
+        if (source < 0) continue;
+        head.source_rows += 1;
+        head.source_mass += p[static_cast<std::size_t>(source)];
       }
     }
   }
@@ -163,7 +168,21 @@ void expect_stats_near(const std::vector<HeadStats>& got, const std::vector<Head
     EXPECT_NEAR(got[h].support / rows, want[h].support / rows, 1e-3) << where << " head " << h;
     EXPECT_NEAR(got[h].sink_mass / rows, want[h].sink_mass / rows, tolerance) << where << " head " << h;
     EXPECT_NEAR(got[h].top_mass / rows, want[h].top_mass / rows, tolerance) << where << " head " << h;
+    EXPECT_EQ(got[h].source_rows, want[h].source_rows) << where << " head " << h;
+    EXPECT_NEAR(got[h].source_mass / rows, want[h].source_mass / rows, tolerance) << where << " head " << h;
   }
+}
+
+at::Tensor spread_sources(const AttendRequest& request) {
+  const at::Tensor sources =
+      at::empty({request.q_BHQD.size(0), request.q_BHQD.size(2)}, at::TensorOptions().dtype(at::kLong));
+  for (std::int64_t b = 0; b < sources.size(0); ++b) {
+    for (std::int64_t i = 0; i < sources.size(1); ++i) {
+      const std::int64_t position = request.positions_BQ[b % request.positions_BQ.size(0)][i].item<std::int64_t>();
+      sources[b][i].fill_(i % 3 == 0 ? -1 : i % 3 == 1 ? position : position / (b + 2));
+    }
+  }
+  return sources;
 }
 
 AttendRequest Layer::request() const {

@@ -25,6 +25,9 @@ struct OracleResult {
 };
 OracleResult oracle_attend(const AttendRequest& request);
 
+// Source keys for a request: its own key, an earlier one, or none, by turns. [B, Q].
+at::Tensor spread_sources(const AttendRequest& request);
+
 at::Tensor random_normal(const std::vector<std::int64_t>& shape, std::uint64_t seed, at::ScalarType type = at::kDouble);
 at::Tensor position_range(std::int64_t count);  // int64 [1, count]: 0, 1, ...
 at::Tensor ints(const std::vector<std::int64_t>& values);

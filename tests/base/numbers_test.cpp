@@ -70,5 +70,17 @@ TEST(Numbers, IgnoreTheLocale) {
   error_of([] { parse_int("1.234", "n"); });
 }
 
+TEST(Numbers, BytesHaveAUnitThatShowsThem) {
+  EXPECT_EQ(format_bytes(0), "0 B");
+  EXPECT_EQ(format_bytes(1), "1 B");
+  EXPECT_EQ(format_bytes(1023), "1023 B");
+  EXPECT_EQ(format_bytes(1536), "1.5 KiB");
+  EXPECT_EQ(format_bytes(1 << 20), "1.0 MiB");
+  EXPECT_EQ(format_bytes(std::int64_t{100} << 20), "100.0 MiB");
+  EXPECT_EQ(format_bytes(std::int64_t{103} << 20), "0.10 GiB");
+  EXPECT_EQ(format_bytes(std::int64_t{1025} << 20), "1.00 GiB");
+  EXPECT_EQ(format_bytes(std::int64_t{3} << 40), "3072.00 GiB");
+}
+
 }  // namespace
 }  // namespace lenbench

@@ -248,9 +248,9 @@ TEST(Metrics, HeadMeansDivideByTheirOwnCounts) {
   probe.num_heads = 2;
   probe.head_has_position = {true, false};
   probe.heads.resize(4);
-  probe.heads[0] = {4, 2, 2.0, 1.0, 12, 0.5, 3.0};
-  probe.heads[3] = {1, 0, 0.0, 0.0, 1, 1.0, 1.0};
-  const std::vector<HeadMeans> means = head_means(probe);
+  probe.heads[0] = {4, 2, 2.0, 1.0, 12, 0.5, 3.0, 2, 0.5};
+  probe.heads[3] = {1, 0, 0.0, 0.0, 1, 1.0, 1.0, 0, 0.0};
+  const std::vector<HeadMeans> means = head_means(probe, probe.heads);
   ASSERT_EQ(means.size(), 2U);
   EXPECT_EQ(means[0].layer, 0);
   EXPECT_TRUE(means[0].has_position);
@@ -259,10 +259,35 @@ TEST(Metrics, HeadMeansDivideByTheirOwnCounts) {
   EXPECT_DOUBLE_EQ(means[0].support, 3);
   EXPECT_DOUBLE_EQ(means[0].sink_mass, 0.125);
   EXPECT_DOUBLE_EQ(means[0].top_mass, 0.75);
+  EXPECT_DOUBLE_EQ(*means[0].source_mass, 0.25);
+  EXPECT_FALSE(means[1].source_mass.has_value());
   EXPECT_EQ(means[1].layer, 1);
   EXPECT_EQ(means[1].head, 1);
   EXPECT_FALSE(means[1].has_position);
   EXPECT_FALSE(means[1].normalized_entropy.has_value());
+}
+
+TEST(Metrics, FactsAreAveragedOverSamples) {
+  CellMeter meter(kTask);
+  Sample first = sample_of({1}, {0}), second = sample_of({1, 2}, {0, 0});
+  first.facts = {{"distance", 10}};
+  second.facts = {{"distance", 40}, {"pairs", 3}};
+  meter.add(std::vector<Sample>{first, second}, std::vector<SamplePrediction>{said({1}), said({1, 2})});
+  const auto facts = meter.result().measurement.facts;
+  EXPECT_EQ(facts.at("distance"), (FactRange{25, 10, 40}));
+  EXPECT_EQ(facts.at("pairs"), (FactRange{3, 3, 3}));
+  EXPECT_EQ(facts.at("answer_tokens"), (FactRange{1.5, 1, 2}));
+}
+
+TEST(Metrics, SourcesBelongToTheTokensOfAnswersInOrder) {
+  Sample sample;
+  sample.tokens.assign(20, 1);
+  // A separator, then two answers whose rows interleave.
+  sample.scored = {{9, 5, -1, true}, {10, 6, 1, true}, {11, 7, 0, true}, {12, 8, 1, true}};
+  sample.sources = {3, 4, 15};
+  EXPECT_EQ(answer_sources(sample), (std::vector<std::int64_t>{-1, 4, 3, -1}));  // 15 lies ahead of its row
+  sample.sources = {3, 4};
+  EXPECT_EQ(answer_sources(sample), (std::vector<std::int64_t>{-1, -1, -1, -1}));
 }
 
 }  // namespace

@@ -118,9 +118,16 @@ TEST(DryRun, KnowsVocabularyAndLengthWithoutLoadingTheModel) {
                                    without_torch());
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   const auto lines = lines_of(outcome.out);
-  ASSERT_EQ(lines.size(), 3u);
+  ASSERT_EQ(lines.size(), 4u);
   EXPECT_EQ(lines[1].find("skipped"), std::string::npos);
+  EXPECT_NE(lines[0].find("memory"), std::string::npos);
+  EXPECT_NE(lines[1].find(" MiB"), std::string::npos) << lines[1];
   EXPECT_NE(lines[2].find("skipped"), std::string::npos) << "1,134 ids do not fit a vocabulary of 390";
+  EXPECT_NE(lines[3].find(" of weights"), std::string::npos) << lines[3];
+}
+
+TEST(Verify, ADoubleHasNoLogits) {
+  EXPECT_TRUE(refused(lenbench({"verify", "oracle:5", "x"}, without_torch()), 2, "'oracle:5' is a double"));
 }
 
 TEST(Identity, FileOfAnotherCheckpointIsRefusedBeforeLoading) {

@@ -26,7 +26,7 @@ struct TestProblem {
   std::int64_t batches = 1, heads = 1, kv_heads = 1, rows = 0, keys = 0, head_size = 0;
   std::vector<T> q, k, v, out, slopes, alphas;
   std::vector<std::int64_t> visible;
-  std::vector<float> entropy, sink, top;
+  std::vector<float> entropy, sink, top, top_score;
   std::vector<std::int32_t> support;
   int threads = 1;
 
@@ -51,7 +51,7 @@ struct TestProblem {
     for (std::int64_t r = 0; r < rows; ++r) visible.push_back(r + 1);
     const auto all_rows = static_cast<std::size_t>(batches * heads * rows);
     entropy.assign(all_rows, -1);
-    sink = top = entropy;
+    sink = top = top_score = entropy;
     support.assign(all_rows, -1);
   }
 
@@ -80,7 +80,7 @@ struct TestProblem {
     return made;
   }
 
-  RowStats stats() { return {entropy.data(), support.data(), sink.data(), top.data()}; }
+  RowStats stats() { return {entropy.data(), support.data(), sink.data(), top.data(), top_score.data()}; }
 
   StreamingCounters stream(const StreamingOptions& options = {}) {
     StreamingCounters counters;

@@ -207,6 +207,49 @@ std::int64_t status_bytes(const std::string& key) {
   return kibibytes * 1024;
 }
 
+TEST(Predictor, AnswerRowsAreSplitByOutcomeAndSeeTheirSources) {
+  const DecoderConfig config = random_config(0);
+  const auto predictor = make_predictor(random_decoder(config, 1, at::kFloat), {}, AttentionPath::kAuto);
+  std::vector<Sample> samples = {sample_of(30, config.vocab_size, 1, {9, 20, 21, 29}),
+                                 sample_of(25, config.vocab_size, 2, {4, 24})};
+  // The model is asked first what it says, so that two of four answers can be made right.
+  const auto said = predictor->predict(samples, {}, nullptr);
+  const auto set = [&](std::size_t s, std::size_t row, std::int32_t answer, bool right) {
+    ScoredToken& token = samples[s].scored[row];
+    token.answer = answer;
+    token.target =
+        right ? said[s].argmax[row] : (said[s].argmax[row] + 1) % static_cast<std::int32_t>(config.vocab_size);
+  };
+  set(0, 0, -1, true);
+  set(0, 1, 0, true);
+  set(0, 2, 0, false);  // the other token of its answer is right, the answer is not
+  set(0, 3, 1, true);
+  set(1, 0, 0, true);
+  set(1, 1, 1, false);
+  samples[0].sources = {2, 3, 29};
+  samples[1].sources = {4, 0};
+  Probe probe;
+  predictor->predict(samples, {ProbeRows::kAnswer}, &probe);
+  ASSERT_EQ(probe.heads_right.size(), probe.heads.size());
+  ASSERT_EQ(probe.heads_wrong.size(), probe.heads.size());
+  std::vector<Sample> alone = {samples[1]};
+  alone[0].scored = {samples[1].scored[0]};
+  alone[0].sources = {4};
+  Probe single;
+  predictor->predict(alone, {ProbeRows::kAnswer}, &single);
+  for (std::size_t h = 0; h < probe.heads.size(); ++h) {
+    EXPECT_EQ(probe.heads[h].rows, 6);
+    EXPECT_EQ(probe.heads[h].source_rows, 5);
+    EXPECT_EQ(probe.heads_right[h].rows, 2);
+    EXPECT_EQ(probe.heads_wrong[h].rows, 3);
+    EXPECT_NEAR(probe.heads_right[h].source_mass + probe.heads_wrong[h].source_mass, probe.heads[h].source_mass, 1e-9);
+    EXPECT_GE(probe.heads[h].source_mass, 0);
+    EXPECT_EQ(single.heads_right[h].rows, 1);
+    EXPECT_EQ(single.heads[h].source_rows, 1);
+  }
+  EXPECT_TRUE(single.heads_wrong.empty());
+}
+
 TEST(Predictor, PredictedMemoryCoversTheMeasuredPeak) {
   DecoderConfig config;
   config.vocab_size = 390;

@@ -53,8 +53,11 @@ inline Record recall_record() {
                      .normalized_entropy = 0.2,
                      .support = 1.5,
                      .sink_mass = 0.25,
-                     .top_mass = 0.75},
-                    {.layer = 1, .head = 3, .rows = 1, .entropy = 0.3, .normalized_entropy = {}}};
+                     .top_mass = 0.75,
+                     .source_mass = 0.5},
+                    {.layer = 1, .head = 3, .rows = 1, .entropy = 0.3, .normalized_entropy = {}, .source_mass = {}}};
+  measured.heads_wrong = {measured.heads[0]};
+  measured.facts = {{"distance", {12.5, 1, 40}}, {"pairs", {8, 8, 8}}};
   measured.seconds = 12.5;
   measured.peak_bytes = 1 << 30;
   record.outcomes = "10x1";
