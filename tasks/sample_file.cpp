@@ -92,6 +92,22 @@ struct SampleFields {
   }
 };
 
+struct TextFields {
+  std::string address;
+  std::int64_t length = 0;
+  std::string prompt;
+  std::vector<std::string> answers;
+  template <class Visitor, class Self>
+  static void fields(Visitor&& visit, Self& self) {
+    visit("address", self.address);
+    visit("length", self.length);
+    visit("prompt", self.prompt);
+    visit("answers", self.answers);
+  }
+};
+
+constexpr std::int32_t kNumBytes = 256;
+
 [[noreturn]] void fail(const std::string& where, const std::string& problem) { throw Error(where + ": " + problem); }
 
 bool inside(std::int64_t value, std::int64_t size) { return 0 <= value && value < size; }
@@ -247,6 +263,26 @@ std::string sample_line(const Task& task, const DrawKey& key, const Sample& samp
     line.scored.push_back({row.position, row.target, row.answer, row.fed_back});
   line.sources = sample.sources;
   line.facts = sample.facts;
+  return dump_json(write_fields(line));
+}
+
+std::string sample_text_line(const Task& task, const DrawKey& key, const Sample& sample) {
+  if (task.info().specials.pad != kNumBytes) {
+    throw Error("the tokens of '" + task.info().name +
+                "' are no bytes, so its samples have no text; write ids instead");
+  }
+  const auto append = [](std::string& text, std::int32_t token) {
+    if (token < kNumBytes) text.push_back(static_cast<char>(static_cast<unsigned char>(token)));
+  };
+  TextFields line;
+  line.address = format_address(task, key);
+  line.length = key.length;
+  for (std::int64_t t = 0; t < sample.prompt_tokens; ++t)
+    append(line.prompt, sample.tokens[static_cast<std::size_t>(t)]);
+  std::map<std::int32_t, std::string> answers;
+  for (const ScoredToken& row : sample.scored) append(answers[row.answer], row.target);
+  if (answers.size() > 1) answers.erase(-1);
+  for (const auto& [answer, text] : answers) line.answers.push_back(text);
   return dump_json(write_fields(line));
 }
 

@@ -23,6 +23,12 @@ std::string sample_line(const Task& task, const DrawKey& key, const Sample& samp
 std::string sample_file_header(const Task& task, const DrawKey& key, std::int64_t samples, const std::string& version,
                                const std::string& sha256);
 
+// For tasks whose ids below 256 are bytes: {"address", "length", "prompt", "answers"} in one line without a line feed.
+// The prompt is what is fed up to the first row judged, special tokens left out; an answer is one string for each
+// answer, or one for all rows judged where the task has none. Bytes that are no UTF-8 become the characters \xNN, so
+// this form is for reading and is not read back. Throws Error for a task of other ids.
+std::string sample_text_line(const Task& task, const DrawKey& key, const Sample& sample);
+
 // A file of samples as a task. draw() gives the file's samples of a length in the file's order, whatever seed and
 // split; solve() knows no rule and gives -1 throughout. `info().data_sha256` is that of the file.
 struct SampleFile {

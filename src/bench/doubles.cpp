@@ -19,6 +19,9 @@ namespace lenbench {
 
 namespace {
 
+// An alphabet is complete when so many rows for each of its tokens have shown no other.
+constexpr std::int64_t kRowsEach = 1024;
+
 double uniform_nats(const Task& task) { return std::log(static_cast<double>(task.info().vocab_size)); }
 
 SamplePrediction all_right(const Sample& sample) {
@@ -264,10 +267,15 @@ std::vector<std::int32_t> answer_alphabet(const Task& task, std::int64_t length,
   const std::uint64_t available = task.available(length);
   auto num = static_cast<std::uint64_t>(samples);
   if (available > 0 && available < num) num = available;
-  for (std::uint64_t index = 0; index < num; ++index) {
+  std::int64_t known = 0, rows_without_news = 0;
+  for (std::uint64_t index = 0; index < num && (known == 0 || rows_without_news < kRowsEach * known); ++index) {
     for (const ScoredToken& scored : task.draw({length, index, 0, Split::kTrain}).scored) {
-      of_all[static_cast<std::size_t>(scored.target)] = true;
-      if (scored.answer >= 0) of_answers[static_cast<std::size_t>(scored.target)] = true;
+      const auto target = static_cast<std::size_t>(scored.target);
+      const bool news = !of_all[target] || (scored.answer >= 0 && !of_answers[target]);
+      known += of_all[target] ? 0 : 1;
+      rows_without_news = news ? 0 : rows_without_news + 1;
+      of_all[target] = true;
+      if (scored.answer >= 0) of_answers[target] = true;
     }
   }
   const bool framing_only = std::find(of_answers.begin(), of_answers.end(), true) == of_answers.end();

@@ -81,6 +81,9 @@ void CellMeter::add_facts(const Sample& sample) {
   std::map<std::string, double> facts = sample.facts;
   facts["prompt_tokens"] = static_cast<double>(sample.prompt_tokens);
   facts["answer_tokens"] = static_cast<double>(sample.scored.size());
+  const auto fed_back = std::count_if(sample.scored.begin(), sample.scored.end(),
+                                      [](const ScoredToken& scored) { return scored.fed_back; });
+  facts["given_tokens"] = static_cast<double>(sample.tokens.size()) - static_cast<double>(fed_back);
   for (const auto& [name, value] : facts) {
     if (!std::isfinite(value)) throw std::logic_error(fmt::format("fact '{}' of a sample is not finite", name));
     FactSums& sums = facts_[name];

@@ -85,6 +85,18 @@ TEST(Gen, SameBytesInAnotherEnvironmentAndOtherBytesForAnotherSeed) {
   EXPECT_NE(lenbench(words).out, lenbench({"gen", "mqmtar", "--length", "256", "--n", "4", "--seed", "1"}).out);
 }
 
+TEST(Gen, ByteTasksHaveText) {
+  const TempFolder folder;
+  spill(folder.path("a.txt"), "In the beginning.");
+  const Outcome outcome =
+      lenbench({"gen", "text", "--length", "8", "--n", "2", "--format", "text", "--text", folder.path("a.txt")});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const json second = json::parse(lines_of(outcome.out).at(1));
+  EXPECT_EQ(second["address"], "text:8:1");
+  EXPECT_EQ(second["answers"], json::array({"eginning"}));
+  EXPECT_TRUE(refused(lenbench({"gen", "recall", "--length", "64", "--format", "text"}), 2, "no bytes"));
+}
+
 TEST(Gen, StatsPrintTheFillRatio) {
   EXPECT_NE(lenbench({"gen", "mqmtar", "--length", "65536", "--n", "2", "--stats"}).out.find("61180/65536 = 0.934"),
             std::string::npos);
@@ -145,6 +157,31 @@ TEST(Data, RefusesFlagsThatTheFileDecidesAndAChangedFile) {
   changed.replace(changed.find("\"tokens\":[386"), 13, "\"tokens\":[385");
   spill(path, changed);
   EXPECT_TRUE(refused(lenbench({"run", "oracle", "--data", path}), 2, "sha256"));
+}
+
+// Bug A1: a label of 64 needs 130 positions to copy 64 symbols (BOS, 64, SEP, 64; the end token is not fed), and one
+// fewer is refused, never cut.
+TEST(Copy, NeedsTwiceItsLengthAndTwo) {
+  const auto run = [](const std::string& positions) {
+    return lenbench(
+        {"run", "oracle", "--tasks", "copy", "--lengths", "64", "--samples", "2", "--max-positions", positions});
+  };
+  EXPECT_TRUE(refused(run("64"), 2, "feeds 130 tokens"));
+  EXPECT_TRUE(refused(run("129"), 2, "feeds 130 tokens"));
+  EXPECT_EQ(run("130").code, 0);
+}
+
+// Bug B8: an argmax over NaN is token 0, which copy has as a symbol: never right, and the run fails.
+TEST(Copy, NonFiniteLogitsAreNeverRight) {
+  const std::vector<std::string> words = {"run", "nan@66",    "--tasks", "copy:symbols=1", "--lengths",
+                                          "64",  "--samples", "3",       "--json"};
+  const Outcome outcome = lenbench(words);
+  EXPECT_EQ(outcome.code, 3);
+  const json record = json::parse(outcome.out);
+  EXPECT_EQ(record["status"], "failed");
+  EXPECT_EQ(record["measurement"]["nonfinite_samples"], 3);
+  EXPECT_EQ(record["measurement"]["exact"]["right"], 0);
+  EXPECT_EQ(record["measurement"]["token"]["right"], 0);
 }
 
 TEST(SelfCheckCommand, PrintsFloorsAndKeepsThemForTables) {
