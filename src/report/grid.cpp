@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "record/store.h"
+#include "report/length_note.h"
 
 namespace lenbench {
 
@@ -289,6 +290,11 @@ Grid build_grid(const std::vector<const Record*>& records, const GridRequest& re
     lengths.insert(record->question.length);
   }
   for (const std::int64_t length : lengths) grid.columns.push_back({std::to_string(length), length});
+  for (GridColumn& column : grid.columns) {
+    for (const Record* record : records) {
+      if (record->question.length == column.length && column.remark.empty()) column.remark = length_note(*record);
+    }
+  }
   bool has_interval = false, has_repeats = false, has_value = false;
   for (const RowDraft& draft : drafts) {
     GridRow row{row_label(draft, drafts, request.rows_by), RowKind::kMeasured, "", "", draft.subject.train_length, {}};
