@@ -20,7 +20,7 @@ namespace lenbench::cli {
 namespace {
 
 constexpr std::int64_t kMostSamples = 100;
-constexpr std::int64_t kTokensACell = std::int64_t{1} << 19;
+constexpr std::int64_t kTokensACell = std::int64_t{1} << 18;
 constexpr std::int64_t kFewestSamples = 4;
 
 // Records that a file and a reader bring back unchanged.
@@ -36,7 +36,7 @@ class SelfCheckCommand : public Command {
   void define(FlagSet& flags) override {
     flags.positionals("TASK", tasks_, "Tasks, with parameters as recall:density=4 (default: all)");
     flags.list("--lengths", lengths_, "L", "Nominal lengths (default 64,256,1024,4096,16384,65536)");
-    flags.value("--samples", samples_, "N", "Samples a cell; 0: 100, fewer where they hold over 2^19 tokens");
+    flags.value("--samples", samples_, "N", "Samples a cell; 0: 100, fewer where they hold over 2^18 tokens");
     flags.value("-o,--output", output_, "FILE", "Append the floors' Records, for tables that show them as rows");
     flags.list("--text", files_, "FILE", "Documents for the task 'text'");
   }
