@@ -46,15 +46,6 @@ TaskSpec unaliased(const TaskSpec& spec) {
   return spec;
 }
 
-std::string allowed_values(const ParameterSpec& spec) {
-  std::string text = join(spec.words, ", ");
-  if (spec.low <= spec.high) {
-    if (!text.empty()) text += " or ";
-    text += "a whole number from " + std::to_string(spec.low) + " to " + std::to_string(spec.high);
-  }
-  return text;
-}
-
 // The canonical spelling of a value, or an Error.
 std::string checked_value(const TaskEntry& entry, const ParameterSpec& spec, const std::string& text) {
   if (std::find(spec.words.begin(), spec.words.end(), text) != spec.words.end()) return text;
@@ -86,6 +77,15 @@ TaskParameters resolve(const TaskEntry& entry, const TaskParameters& given) {
 }
 
 }  // namespace
+
+std::string allowed_values(const ParameterSpec& spec) {
+  std::string text = join(spec.words, ", ");
+  if (spec.low <= spec.high) {
+    if (!text.empty()) text += " or ";
+    text += "a whole number from " + std::to_string(spec.low) + " to " + std::to_string(spec.high);
+  }
+  return text;
+}
 
 std::vector<std::string> task_names() {
   std::vector<std::string> names;

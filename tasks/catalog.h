@@ -48,6 +48,9 @@ std::vector<ParameterSpec> task_parameters(const std::string& name);
 // Whether make_task() reads TaskResources::documents for it. False for an unknown task.
 bool task_needs_documents(const std::string& name);
 
+// What a parameter may be, in words: "false, true", "uniform or a whole number from 0 to 100".
+std::string allowed_values(const ParameterSpec& spec);
+
 // "train", "validation", "test".
 std::string split_name(Split split);
 // Throws Error on any other text.

@@ -1,7 +1,7 @@
 // Typed parameters, draw bounds and the keys of random streams.
 #include "tasks/entry.h"
 
-#include <stdexcept>
+#include <algorithm>
 
 #include "base/error.h"
 #include "base/numbers.h"
@@ -25,6 +25,7 @@ TaskInfo describe(const TaskEntry& entry, const TaskParameters& resolved) {
   info.version = entry.version;
   info.comparability = entry.comparability;
   info.summary = entry.summary;
+  info.published = entry.published;
   info.parameters = resolved;
   for (const ParameterSpec& spec : entry.parameters) {
     if (spec.implicit_default && resolved.at(spec.name) == spec.fallback) info.parameters.erase(spec.name);
@@ -68,6 +69,20 @@ void check_draw(const Task& task, const DrawKey& key, std::int64_t longest) {
     throw Error(name + ": sample index " + std::to_string(key.index) + " is too large; it must be below " +
                 std::to_string(kMaxIndex));
   }
+}
+
+void DistanceFacts::add(std::int64_t tokens) {
+  low_ = count_ == 0 ? tokens : std::min(low_, tokens);
+  high_ = count_ == 0 ? tokens : std::max(high_, tokens);
+  sum_ += static_cast<double>(tokens);
+  ++count_;
+}
+
+void DistanceFacts::put(Sample& sample) const {
+  if (count_ == 0) return;
+  sample.facts["distance"] = sum_ / static_cast<double>(count_);
+  sample.facts["distance_min"] = static_cast<double>(low_);
+  sample.facts["distance_max"] = static_cast<double>(high_);
 }
 
 SpecialTokens specials_from(std::int32_t first) {

@@ -273,7 +273,8 @@ class NiahIdsTask : public Task {
     std::vector<std::int32_t>& tokens = sample.tokens;
     std::sort(needles.begin(), needles.end(), [](const Needle& a, const Needle& b) { return a.at < b.at; });
     std::vector<const Needle*> asked;
-    double depth = 0, distance = 0;
+    double depth = 0;
+    DistanceFacts distances;
     const auto last_place = static_cast<double>(std::max<std::int64_t>(1, body - needle_tokens_));
     for (std::int64_t query = 0; query < counts_.queries; ++query) {
       const auto asks = [&](const Needle& needle) { return needle.query == query; };
@@ -283,7 +284,7 @@ class NiahIdsTask : public Task {
         if (!asks(needle)) continue;
         asked.push_back(&needle);
         depth += 100.0 * static_cast<double>(needle.at - 1) / last_place;
-        distance += static_cast<double>(static_cast<std::int64_t>(tokens.size()) - 2 - (needle.at + kKeyAt));
+        distances.add(static_cast<std::int64_t>(tokens.size()) - 2 - (needle.at + kKeyAt));
       }
     }
     tokens.push_back(info_.specials.sep);
@@ -303,7 +304,11 @@ class NiahIdsTask : public Task {
     sample.facts["needles"] = static_cast<double>(needles.size());
     sample.facts["queries"] = static_cast<double>(counts_.queries);
     sample.facts["depth"] = depth / answers;
-    sample.facts["distance"] = distance / answers;
+    const auto total = static_cast<std::int64_t>(needles.size());
+    sample.facts["pairs"] = static_cast<double>(total);
+    sample.facts["density"] = static_cast<double>(total) / static_cast<double>(body);
+    sample.facts["pads"] = static_cast<double>(body - total * needle_tokens_);
+    distances.put(sample);
   }
 
   std::int32_t solve_row(std::span<const std::int32_t> tokens, std::int64_t position) const {

@@ -11,9 +11,8 @@
 
 namespace lenbench::cli {
 
-// {"address", "length", "prompt_tokens", "tokens", "scored", "sources", "facts"}; `scored` is a list of {"position",
-// "target", "answer", "fed_back"}, positions count from 0.
-nlohmann::ordered_json sample_json(const Task& task, const DrawKey& key, const Sample& sample);
+// A worked example for people, indented, each line with a line feed: tokens as fed, and the answers with their rows.
+std::string example_text(const TaskInfo& info, const WorkedExample& example);
 
 // For people: the address, sizes, facts, tokens with ids, and what must be answered. `explain` adds for each answer
 // where its tokens stand in the prompt, and the task's worked examples.

@@ -9,6 +9,7 @@
 #include "record/store.h"
 #include "report/grid_fields.h"
 #include "report/grid_state.h"
+#include "report/length_note.h"
 #include "report/reading.h"
 
 namespace lenbench {
@@ -81,8 +82,10 @@ std::uint32_t GridBuilder::State::column_of(Group& group, const Record& record) 
   const std::uint32_t column = group.column_keys.number(label);
   if (column == group.columns.size()) {
     const std::int64_t length = by_length ? record.question.length : 0;
-    group.columns.push_back({field_order(column_field, record), label.empty() ? "none" : std::move(label), length});
+    group.columns.push_back({field_order(column_field, record), label.empty() ? "none" : std::move(label), length, ""});
   }
+  std::string& remark = group.columns[column].remark;
+  if (remark.empty()) remark = length_note(record);
   return column;
 }
 

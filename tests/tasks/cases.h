@@ -11,10 +11,12 @@
 
 namespace lenbench::testing_tasks {
 
-// A specification and whether it is random (false: enumerates documents).
+// A specification, whether it is random (false: enumerates documents), and whether every sample of one length feeds the
+// same number of tokens.
 struct TaskCase {
   std::string spec;
   bool random = true;
+  bool fixed_size = true;
 };
 inline void PrintTo(const TaskCase& task_case, std::ostream* out) { *out << task_case.spec; }
 
@@ -23,10 +25,25 @@ inline const std::vector<TaskCase>& task_cases() {
       {"recall"},
       {"recall:repeat=true"},
       {"recall:density=2,filler=1,keys=4096,queries=32,values=3"},
+      {"recall:max-distance=64,min-distance=16"},
       {"recall-dense"},
       {"recall-dense:density=3,pairs=5,symbols=4"},
       {"mqmtar"},
       {"mqmtar:queries=7,queries-with=distinct"},
+      {"mqmtar:fill=exact"},
+      {"mqmtar:slots=training", true, false},
+      {"mqmtar:fill=exact,queries-with=distinct,slots=training"},
+      {"copy"},
+      {"reverse"},
+      {"sort"},
+      {"sort:symbols=1000"},
+      {"nback"},
+      {"nback:n=5,symbols=4"},
+      {"local-count", true, false},
+      {"local-count:max-reps=5,symbols=2", true, false},
+      {"flip-flop"},
+      {"flip-flop:write=80"},
+      {"parity"},
       {"niah-ids"},
       {"niah-ids:depth=50,haystack=essay"},
       {"niah-ids:haystack=essay,kind=multi-key"},
