@@ -38,7 +38,7 @@ class SelfCheckCommand : public Command {
     flags.list("--lengths", lengths_, "L", "Nominal lengths (default 64,256,1024,4096,16384,65536)");
     flags.value("--samples", samples_, "N", "Samples a cell; 0: 100, fewer where they hold over 2^18 tokens");
     flags.value("-o,--output", output_, "FILE", "Append the floors' Records, for tables that show them as rows");
-    flags.list("--text", files_, "FILE", "Documents for the task 'text'");
+    flags.list("--text", files_, "FILE", "Documents for 'text' and 'niah-bytes'");
   }
 
   int run(const Parsed& parsed) override {
@@ -48,8 +48,8 @@ class SelfCheckCommand : public Command {
     std::vector<std::shared_ptr<const Task>> tasks;
     for (const std::string& text : tasks_.empty() ? task_names() : parse_task_list(tasks_)) {
       const TaskSpec spec = parse_task_spec(text);
-      tasks.push_back(
-          make_task(spec, resources_for(spec.name, spec.name == "text" ? files_ : std::vector<std::string>{})));
+      tasks.push_back(make_task(
+          spec, resources_for(spec.name, task_needs_documents(spec.name) ? files_ : std::vector<std::string>{})));
     }
     if (parsed.has("--output")) writer_ = std::make_unique<RecordWriter>(output_);
     const std::atomic<bool>* stop = watch_interrupts();
