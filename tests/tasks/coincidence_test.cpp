@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
+#include <ctime>
 
 #include "base/error.h"
 #include "cases.h"
@@ -70,16 +70,23 @@ TEST(Splits, CoincidencesComeAtTheirChanceRate) {
   EXPECT_EQ(coincidences(*task, 10), static_cast<std::int64_t>(kEach));
 }
 
-// A test on a loaded machine must not fail: the promise is 20 ms, the bound five times that, the best of five counts.
+double thread_milliseconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return 1e3 * static_cast<double>(now.tv_sec) + 1e-6 * static_cast<double>(now.tv_nsec);
+}
+
+// A test on a loaded machine must not fail: the promise is 20 ms of one core, the bound five times that, the best of
+// five counts.
 TEST(Speed, SixtyFiveThousandTokensInTwentyMilliseconds) {
   for (const TaskCase& task_case : task_cases()) {
     const std::unique_ptr<Task> task = make(task_case.spec);
     double best = 1e9;
     for (std::uint64_t i = 0; i < 5; ++i) {
-      const auto start = std::chrono::steady_clock::now();
+      const double start = thread_milliseconds();
       const Sample sample = draw(*task, 65536, i);
-      const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - start;
-      best = std::min(best, spent.count());
+      best = std::min(best, thread_milliseconds() - start);
+      ASSERT_FALSE(sample.tokens.empty());
     }
     RecordProperty(task_case.spec, std::to_string(best));
     EXPECT_LT(best, 100) << task_case.spec;
