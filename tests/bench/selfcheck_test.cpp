@@ -20,8 +20,13 @@ constexpr const char* kTime = "1970-01-01T00:00:00Z";
 
 std::shared_ptr<const Task> named(const std::string& spec) {
   TaskResources resources;
-  if (spec.starts_with("text")) resources.documents.push_back({"a", std::string(5000, 'x')});
-  return make_task(parse_task_spec(spec), resources);
+  const TaskSpec parsed = parse_task_spec(spec);
+  if (task_needs_documents(parsed.name)) {
+    std::string bytes;
+    while (bytes.size() < 20000) bytes += "In the beginning was the word, and it was short. ";
+    resources.documents.push_back({"a", bytes});
+  }
+  return make_task(parsed, resources);
 }
 
 std::vector<std::string> names_of(const std::vector<Record>& records) {

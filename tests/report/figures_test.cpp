@@ -101,15 +101,19 @@ TEST(Figures, RightAndWrongAnswersAreLinesOfOnePanel) {
 TEST(Figures, HeadsByLengthWithGapsWhereAModelHasNone) {
   FigureRequest request;
   request.statistic = "support";
+  Record fewer = probed("a", 256, "answer", 0.6);
+  fewer.measurement.heads.pop_back();
+  // A Record that was not probed has no column.
   const std::vector<Figure> figures =
-      head_figures({probed("a", 64, "answer", 0.5), probed("a", 128, "answer", 0.6), half("a", 256)}, request);
+      head_figures({probed("a", 64, "answer", 0.5), probed("a", 128, "answer", 0.6), fewer, half("a", 512)}, request);
   ASSERT_EQ(figures.size(), 1U);
   ASSERT_EQ(figures[0].heats.size(), 1U);
   const HeatPanel& panel = figures[0].heats[0];
   EXPECT_THAT(panel.rows, ElementsAre("layer 0 head 0, positional", "layer 0 head 1", "layer 1 head 1"));
   EXPECT_THAT(panel.lengths, ElementsAre(64, 128, 256));
   EXPECT_EQ(panel.values[3], 10);
-  EXPECT_FALSE(panel.values[2]);
+  EXPECT_TRUE(panel.values[7]);
+  EXPECT_FALSE(panel.values[8]);
   EXPECT_EQ(panel.high, 30);
 }
 

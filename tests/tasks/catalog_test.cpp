@@ -184,23 +184,5 @@ TEST(TaskComparability, NamesItsLevel) {
   }
 }
 
-// A parameter that came later must not move the samples published before it: written with its default it changes
-// neither parameters nor streams, written with another value it changes both.
-TEST(TaskParametersList, ImplicitDefaultsLeaveKeysAlone) {
-  TaskEntry before, after;
-  before.name = after.name = "old";
-  before.parameters = {{"a", "1", "there from the start", {}, 1, 9}};
-  after.parameters = before.parameters;
-  after.parameters.push_back({"b", "off", "added later", {"off", "on"}, 1, 0, true});
-  const TaskInfo old_info = describe(before, {{"a", "1"}});
-  const TaskInfo off = describe(after, {{"a", "1"}, {"b", "off"}});
-  const TaskInfo on = describe(after, {{"a", "1"}, {"b", "on"}});
-  EXPECT_EQ(off.parameters, old_info.parameters);
-  EXPECT_EQ(on.parameters, (TaskParameters{{"a", "1"}, {"b", "on"}}));
-  const DrawKey key = {64, 0, 0, Split::kTest};
-  EXPECT_EQ(SampleStreams(off).shared_key(key), SampleStreams(old_info).shared_key(key));
-  EXPECT_NE(SampleStreams(on).shared_key(key), SampleStreams(old_info).shared_key(key));
-}
-
 }  // namespace
 }  // namespace lenbench
