@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "report/reading.h"
 #include "stats/intervals.h"
@@ -53,10 +54,24 @@ std::optional<double> paired_t(const Repeats& a, const Repeats& b) {
   return paired_t_test(differences);
 }
 
-std::optional<double> score(const Kept::Values& a, const Kept::Values& b) {
-  if (!(a.low < a.high) || !(b.low < b.high)) return std::nullopt;
-  const double na = effective_count(a.value, a.low, a.high), nb = effective_count(b.value, b.low, b.high);
-  return two_proportions_test(a.value, na, b.value, nb);
+// Proportion and effective count of one checkpoint's repeats, which are then only more samples.
+std::optional<std::pair<double, double>> pooled(const Repeats& repeats, std::size_t which) {
+  if (!one_checkpoint(repeats)) return std::nullopt;
+  double right = 0, count = 0;
+  for (const Kept* kept : repeats) {
+    const Kept::Values& part = kept->values[which];
+    if (!(part.low < part.high)) return std::nullopt;
+    const double n = effective_count(part.value, part.low, part.high);
+    right += part.value * n;
+    count += n;
+  }
+  return std::pair{right / count, count};
+}
+
+std::optional<double> score(const Repeats& a, const Repeats& b, std::size_t which) {
+  const auto first = pooled(a, which), second = pooled(b, which);
+  if (!first || !second) return std::nullopt;
+  return two_proportions_test(first->first, first->second, second->first, second->second);
 }
 
 std::vector<double> checkpoint_means(const Repeats& repeats, std::size_t which) {
@@ -84,9 +99,8 @@ double p_value(const Repeats& best, const Repeats& other, std::size_t which, Met
       return *p;
     }
   }
-  const bool proportion = is_proportion(metric);
-  if (proportion && best.size() == 1 && other.size() == 1) {
-    if (const std::optional<double> p = score(best.front()->values[which], other.front()->values[which])) {
+  if (is_proportion(metric)) {
+    if (const std::optional<double> p = score(best, other, which)) {
       tests.insert("score test of two proportions with the counts that the intervals show");
       return *p;
     }
