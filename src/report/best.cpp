@@ -5,7 +5,6 @@
 #include <cmath>
 #include <map>
 #include <optional>
-#include <utility>
 
 #include "report/reading.h"
 #include "stats/intervals.h"
@@ -54,24 +53,10 @@ std::optional<double> paired_t(const Repeats& a, const Repeats& b) {
   return paired_t_test(differences);
 }
 
-// Proportion and effective count of one checkpoint's repeats, which are then only more samples.
-std::optional<std::pair<double, double>> pooled(const Repeats& repeats, std::size_t which) {
-  if (!one_checkpoint(repeats)) return std::nullopt;
-  double right = 0, count = 0;
-  for (const Kept* kept : repeats) {
-    const Kept::Values& part = kept->values[which];
-    if (!(part.low < part.high)) return std::nullopt;
-    const double n = effective_count(part.value, part.low, part.high);
-    right += part.value * n;
-    count += n;
-  }
-  return std::pair{right / count, count};
-}
-
-std::optional<double> score(const Repeats& a, const Repeats& b, std::size_t which) {
-  const auto first = pooled(a, which), second = pooled(b, which);
-  if (!first || !second) return std::nullopt;
-  return two_proportions_test(first->first, first->second, second->first, second->second);
+std::optional<double> score(const Contender& a, const Contender& b) {
+  if (!a.low || !a.high || !b.low || !b.high) return std::nullopt;
+  return two_proportions_test(a.value, effective_count(a.value, *a.low, *a.high), b.value,
+                              effective_count(b.value, *b.low, *b.high));
 }
 
 std::vector<double> checkpoint_means(const Repeats& repeats, std::size_t which) {
@@ -86,31 +71,30 @@ std::vector<double> checkpoint_means(const Repeats& repeats, std::size_t which) 
   return means;
 }
 
-double p_value(const Repeats& best, const Repeats& other, std::size_t which, Metric metric,
-               std::set<std::string>& tests) {
+// None when no test applies.
+std::optional<double> p_value(const Contender& best, const Contender& other, std::size_t which, Metric metric,
+                              std::set<std::string>& tests) {
   // Outcomes and nats were kept for the first metric.
-  if (which == 0 && paired(best, other)) {
-    if (const std::optional<double> p = mcnemar(best, other)) {
+  if (which == 0 && paired(best.repeats, other.repeats)) {
+    if (const std::optional<double> p = mcnemar(best.repeats, other.repeats)) {
       tests.insert("exact McNemar on the same samples");
-      return *p;
+      return p;
     }
-    if (const std::optional<double> p = paired_t(best, other)) {
+    if (const std::optional<double> p = paired_t(best.repeats, other.repeats)) {
       tests.insert("Student t over the same samples");
-      return *p;
+      return p;
     }
   }
-  if (is_proportion(metric)) {
-    if (const std::optional<double> p = score(best, other, which)) {
+  if (is_proportion(metric) && one_checkpoint(best.repeats) && one_checkpoint(other.repeats)) {
+    if (const std::optional<double> p = score(best, other)) {
       tests.insert("score test of two proportions with the counts that the intervals show");
-      return *p;
+      return p;
     }
   }
-  const std::vector<double> a = checkpoint_means(best, which), b = checkpoint_means(other, which);
-  if (a.size() >= 2 && b.size() >= 2) {
-    tests.insert("Welch t over checkpoints");
-    return welch_t_test(a, b);
-  }
-  return 1;
+  const std::vector<double> a = checkpoint_means(best.repeats, which), b = checkpoint_means(other.repeats, which);
+  if (a.size() < 2 || b.size() < 2) return std::nullopt;
+  tests.insert("Welch t over checkpoints");
+  return welch_t_test(a, b);
 }
 
 }  // namespace
@@ -137,16 +121,20 @@ std::vector<bool> best_of_column(const std::vector<Contender>& contenders, std::
     if (smaller_is_better(metric) ? value < leader : value > leader) best = i;
   }
   std::vector<double> p_values;
+  std::vector<std::size_t> tested;
   std::set<std::string> used;
   for (std::size_t i = 0; i < contenders.size(); ++i) {
-    if (i != best) p_values.push_back(p_value(contenders[best].repeats, contenders[i].repeats, which, metric, used));
+    if (i == best) continue;
+    const std::optional<double> p = p_value(contenders[best], contenders[i], which, metric, used);
+    if (!p) continue;
+    p_values.push_back(*p);
+    tested.push_back(i);
   }
   const std::vector<double> adjusted = holm_adjust(p_values);
   if (std::none_of(adjusted.begin(), adjusted.end(), [](double p) { return p < kLevel; })) return marked;
   tests.insert(used.begin(), used.end());
-  for (std::size_t i = 0, next = 0; i < contenders.size(); ++i) {
-    marked[i] = i == best || adjusted[next++] >= kLevel;
-  }
+  marked[best] = true;
+  for (std::size_t i = 0; i < tested.size(); ++i) marked[tested[i]] = adjusted[i] >= kLevel;
   return marked;
 }
 
