@@ -53,10 +53,10 @@ std::optional<double> paired_t(const Repeats& a, const Repeats& b) {
   return paired_t_test(differences);
 }
 
-std::optional<double> score(const Kept::Values& a, const Kept::Values& b) {
-  if (!(a.low < a.high) || !(b.low < b.high)) return std::nullopt;
-  const double na = effective_count(a.value, a.low, a.high), nb = effective_count(b.value, b.low, b.high);
-  return two_proportions_test(a.value, na, b.value, nb);
+std::optional<double> score(const Contender& a, const Contender& b) {
+  if (!a.low || !a.high || !b.low || !b.high) return std::nullopt;
+  return two_proportions_test(a.value, effective_count(a.value, *a.low, *a.high), b.value,
+                              effective_count(b.value, *b.low, *b.high));
 }
 
 std::vector<double> checkpoint_means(const Repeats& repeats, std::size_t which) {
@@ -71,32 +71,30 @@ std::vector<double> checkpoint_means(const Repeats& repeats, std::size_t which) 
   return means;
 }
 
-double p_value(const Repeats& best, const Repeats& other, std::size_t which, Metric metric,
-               std::set<std::string>& tests) {
+// None when no test applies.
+std::optional<double> p_value(const Contender& best, const Contender& other, std::size_t which, Metric metric,
+                              std::set<std::string>& tests) {
   // Outcomes and nats were kept for the first metric.
-  if (which == 0 && paired(best, other)) {
-    if (const std::optional<double> p = mcnemar(best, other)) {
+  if (which == 0 && paired(best.repeats, other.repeats)) {
+    if (const std::optional<double> p = mcnemar(best.repeats, other.repeats)) {
       tests.insert("exact McNemar on the same samples");
-      return *p;
+      return p;
     }
-    if (const std::optional<double> p = paired_t(best, other)) {
+    if (const std::optional<double> p = paired_t(best.repeats, other.repeats)) {
       tests.insert("Student t over the same samples");
-      return *p;
+      return p;
     }
   }
-  const bool proportion = is_proportion(metric);
-  if (proportion && best.size() == 1 && other.size() == 1) {
-    if (const std::optional<double> p = score(best.front()->values[which], other.front()->values[which])) {
+  if (is_proportion(metric) && one_checkpoint(best.repeats) && one_checkpoint(other.repeats)) {
+    if (const std::optional<double> p = score(best, other)) {
       tests.insert("score test of two proportions with the counts that the intervals show");
-      return *p;
+      return p;
     }
   }
-  const std::vector<double> a = checkpoint_means(best, which), b = checkpoint_means(other, which);
-  if (a.size() >= 2 && b.size() >= 2) {
-    tests.insert("Welch t over checkpoints");
-    return welch_t_test(a, b);
-  }
-  return 1;
+  const std::vector<double> a = checkpoint_means(best.repeats, which), b = checkpoint_means(other.repeats, which);
+  if (a.size() < 2 || b.size() < 2) return std::nullopt;
+  tests.insert("Welch t over checkpoints");
+  return welch_t_test(a, b);
 }
 
 }  // namespace
@@ -123,16 +121,20 @@ std::vector<bool> best_of_column(const std::vector<Contender>& contenders, std::
     if (smaller_is_better(metric) ? value < leader : value > leader) best = i;
   }
   std::vector<double> p_values;
+  std::vector<std::size_t> tested;
   std::set<std::string> used;
   for (std::size_t i = 0; i < contenders.size(); ++i) {
-    if (i != best) p_values.push_back(p_value(contenders[best].repeats, contenders[i].repeats, which, metric, used));
+    if (i == best) continue;
+    const std::optional<double> p = p_value(contenders[best], contenders[i], which, metric, used);
+    if (!p) continue;
+    p_values.push_back(*p);
+    tested.push_back(i);
   }
   const std::vector<double> adjusted = holm_adjust(p_values);
   if (std::none_of(adjusted.begin(), adjusted.end(), [](double p) { return p < kLevel; })) return marked;
   tests.insert(used.begin(), used.end());
-  for (std::size_t i = 0, next = 0; i < contenders.size(); ++i) {
-    marked[i] = i == best || adjusted[next++] >= kLevel;
-  }
+  marked[best] = true;
+  for (std::size_t i = 0; i < tested.size(); ++i) marked[tested[i]] = adjusted[i] >= kLevel;
   return marked;
 }
 

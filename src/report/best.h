@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -10,23 +11,24 @@
 
 namespace lenbench {
 
-// One row's part in a column: its repeats with a value, and that value.
+// One row's part in a column: its repeats with a value, and what the cell shows.
 struct Contender {
   double value = 0;
+  std::optional<double> low, high;
   Repeats repeats;
 };
 
 // For each contender whether it is the best or not told apart from it at 5 %: the others are tested against the best,
-// two-sided, and Holm's adjustment covers the column. All false when no contender is told apart from the best.
+// two-sided, and Holm's adjustment covers the column. All false when no contender is told apart from the best. One that
+// cannot be tested against the best is not marked.
 //
 // The test of one pair, the first that applies; its name goes to `tests`:
-// - one repeat or more, the same data seeds and one checkpoint each, outcomes kept: McNemar's exact test on the same
-//   samples (exact match, and accuracies that count one answer a sample);
+// - one checkpoint each, the same data seeds, outcomes kept: McNemar's exact test on the same samples (exact match, and
+//   accuracies that count one answer a sample);
 // - the same with perplexity: Student's t over the samples' differences in nats a token;
-// - one repeat each: the score test for two proportions, with the counts that the intervals show (which are smaller
-//   than the number of answers where answers share a sample);
-// - several checkpoints each: Welch's t over checkpoints;
-// - else the two are not told apart.
+// - one checkpoint each, proportions: the score test of two proportions, with the counts that the intervals show (which
+//   are smaller than the number of answers where answers share a sample);
+// - several checkpoints each: Welch's t over checkpoints.
 std::vector<bool> best_of_column(const std::vector<Contender>& contenders, std::size_t which, Metric metric,
                                  std::set<std::string>& tests);
 

@@ -162,7 +162,7 @@ void GridBuilder::State::mark_best(Grid& grid, const std::vector<std::vector<Rep
       const std::size_t row = across_rows ? i : line, column = across_rows ? line : i;
       GridCell& cell = grid.rows[row].cells[column];
       if (grid.rows[row].kind != RowKind::kMeasured || !cell.value) continue;
-      contenders.push_back({*cell.value, shown[row][column]});
+      contenders.push_back({*cell.value, cell.low, cell.high, shown[row][column]});
       cells.push_back(&cell);
     }
     const std::vector<bool> best = best_of_column(contenders, which, metric, tests);

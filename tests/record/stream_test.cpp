@@ -30,7 +30,7 @@ class Stream : public ::testing::Test {
     EXPECT_EQ(count, static_cast<std::int64_t>(records.size()));
     return records;
   }
-  const std::string line_ = to_json_line(exact_record());
+  const std::string line_ = to_json_line(recall_record());
   TemporaryFolder folder_;
 };
 

@@ -55,6 +55,18 @@ TEST(Best, TiesAreMarkedAndHolmCountsTheColumn) {
   EXPECT_THAT(marks(build_grids(spread)[0]), ElementsAre(true, true, true, false));
 }
 
+TEST(Best, SeedsInAnyNumberAreComparedByTheirIntervalsAndTheUntestableIsNotMarked) {
+  const std::string best(40, '1'), half = std::string(20, '1') + std::string(20, '0'), none(40, '0');
+  const Grid seeds = build_grids({counted("one", 64, best, 0), counted("two", 64, half, 0), counted("two", 64, half, 1),
+                                  counted("none", 64, none)})[0];
+  EXPECT_THAT(marks(seeds), ElementsAre(true, false, false));
+  Record first = counted("two", 64, half), second = counted("two", 64, half);
+  first.subject.checkpoint_sha256 = "a";
+  second.subject.checkpoint_sha256 = "b";
+  const Grid checkpoints = build_grids({counted("one", 64, best), first, second, counted("none", 64, none)})[0];
+  EXPECT_THAT(marks(checkpoints), ElementsAre(true, false, false));
+}
+
 TEST(Best, FloorsAndUnaskedTablesAreNotMarked) {
   const std::string best(40, '1'), none(40, '0');
   GridRequest request;
