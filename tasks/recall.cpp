@@ -226,15 +226,20 @@ class RecallTask : public Task {
 constexpr std::int64_t kMaxAlphabet = std::int64_t{1} << 20;
 
 std::vector<ParameterSpec> shared_parameters(const std::string& density, std::int64_t min_density) {
-  return {
-      {"values", "64", "value alphabet", {}, 1, kMaxAlphabet},
-      {"filler", "64", "filler alphabet", {}, 1, kMaxAlphabet},
-      {"queries", "8", "queries per sample, at most one per pair unless repeat=true", {}, 1, 4096},
-      {"density", density, "context tokens per pair", {}, min_density, 65536},
-      {"repeat", "false", "queries drawn with repetition (for training)", flag_words()},
-      {"layout", "scattered", "where the pairs stand", {"scattered"}},
-      {"min-distance", "0", "tokens from the place asked for to the context's end, at least", {}, 0, kMaxLength, true},
-      {"max-distance", "any", "those tokens are fewer than this", {"any"}, 1, kMaxLength, true}};
+  return {{"values", "64", "value alphabet", {}, 1, kMaxAlphabet},
+          {"filler", "64", "filler alphabet", {}, 1, kMaxAlphabet},
+          {"queries", "8", "queries per sample, at most one per pair unless repeat=true", {}, 1, 4096},
+          {"density", density, "context tokens per pair", {}, min_density, 65536},
+          {"repeat", "false", "queries drawn with repetition (for training)", flag_words()},
+          {"layout", "scattered", "where the pairs stand", {"scattered"}},
+          {"min-distance",
+           "0",
+           "least distance, in tokens, between the end of the context and the place whose nearest pair is asked",
+           {},
+           0,
+           kMaxLength,
+           true},
+          {"max-distance", "any", "that distance is below this", {"any"}, 1, kMaxLength, true}};
 }
 
 }  // namespace

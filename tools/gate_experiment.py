@@ -90,7 +90,14 @@ def freeze_scale(weights, config, length):
                 weights.values[name][index] *= factor * math.log(length)
 
 
-KINDS = {"noise": noise, "zero_head": zero_head, "freeze_scale": freeze_scale}
+def rope_base(weights, config, base):
+    """Another base of the rotary encoding, as after a mistake in the configuration."""
+    if not config.get("apply_rotary"):
+        sys.exit("rope_base needs a checkpoint with RoPE")
+    config["rope_theta"] = base
+
+
+KINDS = {"noise": noise, "zero_head": zero_head, "freeze_scale": freeze_scale, "rope_base": rope_base}
 
 
 def make_damaged(source, target, kind, amount):

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <map>
 #include <stdexcept>
 #include <thread>
 
@@ -219,6 +220,21 @@ const Entry kEntries[] = {
 std::string_view head_of(std::string_view name) { return name.substr(0, name.find_first_of(":@")); }
 
 }  // namespace
+
+std::string double_summary(const std::string& name) {
+  static const std::map<std::string, std::string> kSummaries = {
+      {"oracle", "every answer right"},
+      {"oracle:N", "right up to length N, wrong beyond"},
+      {"blind", "guesses from the answer alphabet without reading the prompt"},
+      {"uniform", "equal logits: its perplexity is the vocabulary's size"},
+      {"echo", "produces nothing: every score must be 0"},
+      {"last-value", "answers with the last token of the answer alphabet that it has read"},
+      {"most-frequent", "answers with the most frequent such token"},
+      {"nan@P", "the oracle, with NaN logits from position P on"},
+      {"oom@L", "the oracle, out of memory from length L on"},
+      {"sleepy:MS", "the oracle, taking MS milliseconds a sample"}};
+  return kSummaries.at(name);
+}
 
 std::vector<std::string> double_names() {
   std::vector<std::string> names;

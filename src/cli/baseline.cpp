@@ -10,6 +10,7 @@
 #include "cli/flag_set.h"
 #include "cli/flags.h"
 #include "cli/gate_files.h"
+#include "cli/output_file.h"
 #include "cli/setting.h"
 #include "cli/terminal.h"
 #include "report/grid_text.h"
@@ -39,6 +40,8 @@ class BaselineCommand : public Command {
       return 0;
     }
     if (output_.empty()) throw Error("baseline " + verb_ + ": name the baseline with -o FILE");
+    require_other_file(output_, "-o", files_);
+    require_other_file(output_, "-o", {policy_});
     verb_ == "write" ? write() : update();
     return 0;
   }

@@ -15,6 +15,7 @@
 #include "cli/flags.h"
 #include "cli/gate_files.h"
 #include "cli/interrupt.h"
+#include "cli/output_file.h"
 #include "cli/setting.h"
 #include "cli/terminal.h"
 #include "verdict/render.h"
@@ -69,6 +70,9 @@ class Check : public Command {
                   "' after a checkpoint; see 'lenbench check --help'");
     }
     if (from_records) refuse_model_flags(parsed);
+    require_free_output(junit_, "--junit", {target_, baseline_, policy_, output_});
+    require_free_output(markdown_, "--markdown", {target_, baseline_, policy_, output_, junit_});
+    require_other_file(output_, "-o", {target_, baseline_, policy_});
     const Baseline baseline = read_baseline(baseline_);
     CheckHeading heading{.now = target_,
                          .baseline = baseline_,
@@ -153,15 +157,13 @@ class Check : public Command {
 
   void write_reports(const CheckResult& result, const CheckHeading& heading, const Policy& policy) const {
     if (!junit_.empty()) {
-      create_parent_folders(junit_);
-      write_file_atomically(junit_, check_junit(result, heading));
+      write_output(junit_, check_junit(result, heading));
     }
     if (markdown_.empty()) return;
     const char* summary = std::getenv("GITHUB_STEP_SUMMARY");
     std::error_code ignored;
     const bool append = summary != nullptr && markdown_ == summary && std::filesystem::exists(markdown_, ignored);
-    create_parent_folders(markdown_);
-    write_file_atomically(markdown_, (append ? read_file(markdown_) : "") + check_markdown(result, heading, policy));
+    write_output(markdown_, (append ? read_file(markdown_) : "") + check_markdown(result, heading, policy));
   }
 
   std::string target_, baseline_, policy_, alpha_, smallest_, subject_, junit_, markdown_, today_, budget_, output_;

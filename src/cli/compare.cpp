@@ -7,6 +7,7 @@
 #include "cli/flag_set.h"
 #include "cli/flags.h"
 #include "cli/gate_files.h"
+#include "cli/output_file.h"
 #include "cli/terminal.h"
 
 namespace lenbench::cli {
@@ -23,14 +24,14 @@ class Compare : public Command {
 
   int run(const Parsed&) override {
     require_one_of(format_, "--format", compare_formats());
+    require_free_output(output_, "-o", {first_, second_});
     const Baseline first = read_baseline(first_), second = read_baseline(second_);
     const std::string text = compare_text(compare_cells(first.cells, second.cells), format_, name_of(first, first_),
                                           name_of(second, second_));
     if (output_.empty()) {
       print_out(text);
     } else {
-      create_parent_folders(output_);
-      write_file_atomically(output_, text);
+      write_output(output_, text);
     }
     return 0;
   }

@@ -64,7 +64,7 @@ std::string checkpoint_summary(const std::string& name) {
 std::vector<Entry> checkpoint_entries() {
   std::vector<Entry> entries;
   for (const std::string& name : bundled_checkpoints()) entries.push_back({name, checkpoint_summary(name)});
-  for (const std::string& name : double_names()) entries.push_back({name, "double: a model without weights"});
+  for (const std::string& name : double_names()) entries.push_back({name, "double: " + double_summary(name)});
   return entries;
 }
 

@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/flag_set.h"
 #include "cli/flags.h"
+#include "cli/output_file.h"
 #include "cli/record_input.h"
 #include "cli/record_samples.h"
 #include "cli/renderer.h"
@@ -37,6 +38,7 @@ class Plot : public Command {
     if (!json && !needs_renderer(output_)) {
       throw Error("-o '" + output_ + "': a figure's file ends in .vl.json, .svg, .png, .pdf or .html");
     }
+    require_free_output(output_, "-o", files_);
     FigureRequest request;
     request.aggregate = parse_aggregate(aggregate_);
     request.rows_by = comma_parts(rows_by_);
@@ -59,10 +61,10 @@ class Plot : public Command {
       print_out(specification);
       return 0;
     }
-    create_parent_folders(output_);
     if (json) {
-      write_file_atomically(output_, specification);
+      write_output(output_, specification);
     } else {
+      create_parent_folders(output_);
       render_figure(specification, output_);
     }
     return 0;

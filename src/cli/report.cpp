@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/flag_set.h"
 #include "cli/flags.h"
+#include "cli/output_file.h"
 #include "cli/paths.h"
 #include "cli/record_input.h"
 #include "cli/record_samples.h"
@@ -30,6 +31,7 @@ class Report : public Command {
   }
 
   int run(const Parsed&) override {
+    require_free_output(output_, "-o", files_);
     ReportRequest request;
     request.title = title_;
     request.producer = std::string("lenbench ") + version() + " (commit " + commit() + ")";
@@ -43,8 +45,7 @@ class Report : public Command {
     const std::vector<Record> records = read_record_files(files_);
     if (!no_samples_) request.questions = question_views(records);
     const std::string page = html_report(records, request);
-    create_parent_folders(output_);
-    write_file_atomically(output_, page);
+    write_output(output_, page);
     if (page.size() > kLargeBytes) {
       print_note("'" + output_ + "' has " + std::to_string(page.size() / 1'000'000) +
                  " MB; --no-samples, or fewer Records, make it lighter");

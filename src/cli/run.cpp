@@ -26,7 +26,7 @@ class Run : public Command {
     flags.list("--lengths", lengths_, "L", "64..65536 doubles, 64,96,128 lists (default 64..4096)");
     flags.value("--samples", samples_, "N", "Samples a length: one count, or one per length (N,N,...)");
     flags.list("--samples-at", samples_at_, "L=N", "Other counts at single lengths, e.g. 16384=32,65536=8");
-    flags.value("-o,--output", output_, "FILE", "Append a Record for each Cell; the same plan resumes");
+    flags.value("-o,--output", output_, "FILE", "Append a Record for each cell; the same plan resumes");
     flags.flag("--overwrite", overwrite_, "Move an existing FILE aside to FILE.old-N and start anew");
     flags.value("--seed", seed_, "S", "Data seed, or several: 0,1,2");
     flags.value("--split", split_, "NAME", "train, validation or test");
@@ -38,12 +38,12 @@ class Run : public Command {
     flags.value("--dtype", dtype_, "NAME", "float32 or float64");
     flags.value("--threads", threads_, "N", "CPU threads; 0: all");
     flags.value("--attention-path", attention_path_, "NAME", "auto, reference or streaming");
-    flags.value("--transform", transform_, "NAME", "Change the attention transform at inference");
+    flags.value("--transform", transform_, "NAME", "Change the attention transform at inference: adaptive-temperature (softmax models)");
     flags.value("--batch", batch_, "N", "Samples a forward pass; 0: from the memory budget");
     flags.value("--memory", memory_, "BYTES", "Memory budget above the model, e.g. 2GiB");
-    flags.value("--max-positions", max_positions_, "N", "Most tokens a sample may feed; longer Cells are skipped");
+    flags.value("--max-positions", max_positions_, "N", "Most tokens a sample may feed; longer cells are skipped");
     flags.flag("--allow-nonfinite", allow_nonfinite_, "Exit 0 even if logits were not finite");
-    flags.flag("--dry-run", dry_run_, "Print the Cells and stop; the model is not loaded");
+    flags.flag("--dry-run", dry_run_, "Print the cells and stop; the model is not loaded");
     flags.flag("--quiet", quiet_, "No progress and no notes on standard error");
     flags.flag("--json-progress", json_progress_, "Progress as JSON lines on standard error");
     flags.flag("--json", json_, "Print the Records as JSON lines in place of the table");

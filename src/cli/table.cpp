@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/flag_set.h"
 #include "cli/flags.h"
+#include "cli/output_file.h"
 #include "cli/paths.h"
 #include "cli/record_input.h"
 #include "cli/terminal.h"
@@ -36,6 +37,7 @@ class Table : public Command {
 
   int run(const Parsed&) override {
     require_one_of(format_, "--format", format_names());
+    require_free_output(output_, "-o", files_);
     if (fit_ && (!paper_.empty() || columns_ != "length" || interval_ != "wilson" || files_.empty())) {
       throw Error(
           "--fit works on Record files by length with Wilson intervals; leave out --paper, --columns, --interval");
@@ -78,8 +80,7 @@ class Table : public Command {
     if (output_.empty()) {
       print_out(text);
     } else {
-      create_parent_folders(output_);
-      write_file_atomically(output_, text);
+      write_output(output_, text);
     }
     return 0;
   }

@@ -74,7 +74,8 @@ class Train : public Command {
       backend->train(options, progress);
     } catch (const Interrupted&) {
       line.clear();
-      print_note("stopped; the same command resumes from the last saved state in '" + output_ + "'");
+      print_note("stopped; the same command resumes from the last saved state in '" + output_ +
+                 "', or starts anew where none was saved yet");
       return kInterruptedExit;
     }
     line.clear();

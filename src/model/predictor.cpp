@@ -213,9 +213,8 @@ class DecoderPredictor final : public Predictor {
 void change_transform(DecoderConfig& config, const std::string& transform) {
   if (transform.empty()) return;
   if (transform != "adaptive-temperature") {
-    throw Error("transform '" + printable(transform) + "' is not known as a change at inference" +
-                did_you_mean(transform, {"adaptive-temperature"}) +
-                "; adaptive-temperature is (a model trained with another transform needs none)");
+    throw Error("transform '" + printable(transform) + "' cannot be applied at inference" +
+                did_you_mean(transform, {"adaptive-temperature"}) + "; only adaptive-temperature can");
   }
   const bool plain = config.entmax_alpha == 1 && !config.alpha_learnable && config.topk_size == 0;
   if (!plain) {

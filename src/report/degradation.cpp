@@ -67,6 +67,51 @@ std::string hole_text(const std::vector<Hole>& holes) {
   return texts.empty() ? "" : join(texts, "; ");
 }
 
+// Whether a share lies well between floor and ceiling: only such lengths tell where and how steeply a curve falls.
+bool is_between(const LengthCounts& point, const LogisticCurve& curve) {
+  const double range = curve.ceiling - curve.floor, share = point.right / point.n;
+  return share > curve.floor + 0.1 * range && share < curve.floor + 0.9 * range;
+}
+
+GridCell unidentified(const std::string& reason) {
+  GridCell cell;
+  cell.reason = reason;
+  return cell;
+}
+
+GridCell slope_cell(const LogisticCurve& curve, const std::vector<LengthCounts>& counts) {
+  if (std::any_of(counts.begin(), counts.end(), [&](const LengthCounts& point) { return is_between(point, curve); })) {
+    return plain_cell(curve.slope);
+  }
+  return unidentified("no length measured lies on the fall, so its slope is not known");
+}
+
+GridCell ceiling_cell(const LogisticCurve& curve, const std::vector<LengthCounts>& counts) {
+  const double upper_half = (curve.floor + curve.ceiling) / 2;
+  if (std::any_of(counts.begin(), counts.end(),
+                  [&](const LengthCounts& point) { return point.right / point.n > upper_half; })) {
+    return plain_cell(100 * curve.ceiling);
+  }
+  return unidentified("no length measured lies above the fall, so the ceiling is not known");
+}
+
+// A landmark in the gap between two lengths of which none lies on the fall is known no better than the gap.
+Landmark widened(const Landmark& landmark, const LogisticCurve& curve, const std::vector<LengthCounts>& counts) {
+  if (!std::isfinite(landmark.value)) return landmark;
+  Landmark wide = landmark;
+  for (std::size_t i = 0; i + 1 < counts.size(); ++i) {
+    const double low = std::log2(static_cast<double>(counts[i].length));
+    const double high = std::log2(static_cast<double>(counts[i + 1].length));
+    if (landmark.value < low || landmark.value > high || is_between(counts[i], curve) ||
+        is_between(counts[i + 1], curve)) {
+      continue;
+    }
+    wide.low = std::min(wide.low, low);
+    wide.high = std::max(wide.high, high);
+  }
+  return wide;
+}
+
 }  // namespace
 
 Grid degradation_grid(const Grid& accuracy) {
@@ -96,7 +141,8 @@ Grid degradation_grid(const Grid& accuracy) {
       continue;
     }
     const DegradationCurve fitted = fit_degradation(counts, floor);
-    line.cells = {length_cell(fitted.l85, counts, 85), length_cell(fitted.l50, counts, 50)};
+    line.cells = {length_cell(widened(fitted.l85, fitted.curve, counts), counts, 85),
+                  length_cell(widened(fitted.l50, fitted.curve, counts), counts, 50)};
     GridCell times = line.cells[1];
     if (row.train_length == 0) {
       times = {};
@@ -112,8 +158,8 @@ Grid degradation_grid(const Grid& accuracy) {
     area.low = 100 * fitted.area.low;
     area.high = 100 * fitted.area.high;
     line.cells.push_back(area);
-    line.cells.push_back(plain_cell(100 * fitted.curve.ceiling));
-    line.cells.push_back(plain_cell(fitted.curve.slope));
+    line.cells.push_back(ceiling_cell(fitted.curve, counts));
+    line.cells.push_back(slope_cell(fitted.curve, counts));
     const std::string holes = hole_text(find_holes(counts));
     if (!holes.empty()) line.remark += (line.remark.empty() ? "" : "; ") + holes;
     std::int64_t n = 0;

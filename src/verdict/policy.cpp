@@ -50,7 +50,7 @@ LengthRatio parse_length_ratio(const std::string& text, long long train_length, 
 }
 
 void check_policy(const Policy& policy, const std::string& where) {
-  require(policy.alpha > 0 && policy.alpha < 0.5, where, "alpha", policy.alpha, "above 0 and below 0.5");
+  require(policy.alpha >= 1e-9 && policy.alpha < 0.5, where, "alpha", policy.alpha, "at least 1e-9 and below 0.5");
   require(policy.smallest_effect >= 0 && policy.smallest_effect < 1, where, "smallest_effect", policy.smallest_effect,
           "at least 0 and below 1 (0.01 is one point)");
   require(policy.same_within > policy.smallest_effect && policy.same_within < 1, where, "same_within",

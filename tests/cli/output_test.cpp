@@ -260,5 +260,43 @@ TEST(Lock, SecondWriterIsRefused) {
   EXPECT_EQ(lines_of(slurp(path)).size(), 3u);
 }
 
+// A slip of the command line must not cost what took hours to measure.
+TEST(Output, ResultsAreNeverWrittenOverMeasurements) {
+  const TempFolder folder;
+  const std::string records = folder.path("a.jsonl"), baseline = folder.path("b.json"), other = folder.path("c.jsonl");
+  ASSERT_EQ(lenbench(run_words("oracle", records, {})).code, 0);
+  ASSERT_EQ(lenbench(run_words("echo", other, {})).code, 0);
+  ASSERT_EQ(lenbench({"baseline", "write", records, "-o", baseline}).code, 0);
+  const std::string link = folder.path("link");
+  fs::create_symlink(records, link);
+  const std::string before = slurp(records), baseline_before = slurp(baseline);
+  const std::vector<Words> slips = {
+      {"table", records, "-o", records},
+      {"table", records, "-o", link},
+      {"table", records, "-o", other},
+      {"report", records, "-o", records},
+      {"plot", "accuracy", records, "-o", baseline},
+      {"compare", records, other, "-o", other},
+      {"check", records, "--baseline", baseline, "--junit", baseline},
+      {"check", records, "--baseline", baseline, "--markdown", records},
+      {"check", records, "--baseline", baseline, "--junit", folder.path("x"), "--markdown", folder.path("x")},
+      {"baseline", "write", records, "-o", records, "--overwrite"}};
+  for (const Words& words : slips) EXPECT_TRUE(refused(lenbench(words), 2, "name another file")) << words[0];
+  EXPECT_EQ(slurp(records), before);
+  EXPECT_EQ(slurp(baseline), baseline_before);
+}
+
+TEST(Output, APipeIsWrittenIntoAndNotReplaced) {
+  const TempFolder folder;
+  const std::string records = folder.path("a.jsonl"), pipe = folder.path("pipe");
+  ASSERT_EQ(lenbench(run_words("oracle", records, {})).code, 0);
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  Child writer({"table", records, "-o", pipe});
+  const std::string got = slurp(pipe);
+  EXPECT_EQ(writer.wait().code, 0);
+  EXPECT_NE(got.find("| oracle"), std::string::npos) << got;
+  EXPECT_TRUE(fs::is_fifo(pipe));
+}
+
 }  // namespace
 }  // namespace lenbench::cli_test

@@ -231,5 +231,21 @@ TEST(Degradation, LandmarksOfAFallAndReasonsWhereThereIsNone) {
   EXPECT_THAT(degradation_grid(build_grids({half("a", 64)})[0]).rows[0].cells[0].reason, HasSubstr("needs 3"));
 }
 
+// What the lengths do not show is not printed as if they did.
+TEST(Degradation, ACliffBetweenTwoLengthsIsKnownNoBetterThanTheirGap) {
+  const std::vector<Record> records = {all("a", 64), all("a", 128), none("a", 256), none("a", 512)};
+  const GridRow row = degradation_grid(build_grids(records)[0]).rows[0];
+  ASSERT_TRUE(row.cells[1].value);
+  EXPECT_LE(*row.cells[1].low, 128.0 * 1.001);
+  EXPECT_GE(*row.cells[1].high, 256.0 / 1.001);
+  ASSERT_TRUE(row.cells[4].value);
+  EXPECT_NEAR(*row.cells[4].value, 100, 0.01);
+  EXPECT_FALSE(row.cells[5].value);
+  EXPECT_THAT(row.cells[5].reason, HasSubstr("no length measured lies on the fall"));
+  const GridRow zero = degradation_grid(build_grids({none("a", 64), none("a", 128), none("a", 256)})[0]).rows[0];
+  EXPECT_FALSE(zero.cells[4].value);
+  EXPECT_FALSE(zero.cells[5].value);
+}
+
 }  // namespace
 }  // namespace lenbench
