@@ -46,8 +46,8 @@ std::string audit_table(const std::vector<Finding>& findings) {
                     found.worst_sample < 0 ? "-" : fmt::format("{}:{}", found.worst_sample, found.worst_position),
                     std::to_string(found.nonfinite_rows)});
   }
-  return markdown_table({"length", "compared with", "same outcome", "same tokens", "largest difference, nats", "at sample:position",
-                         "non-finite"},
+  return markdown_table({"length", "compared with", "same outcome", "same tokens", "largest difference, nats",
+                         "at sample:position", "non-finite"},
                         rows) +
          markdown_notes(notes.list());
 }

@@ -38,7 +38,8 @@ class Run : public Command {
     flags.value("--dtype", dtype_, "NAME", "float32 or float64");
     flags.value("--threads", threads_, "N", "CPU threads; 0: all");
     flags.value("--attention-path", attention_path_, "NAME", "auto, reference or streaming");
-    flags.value("--transform", transform_, "NAME", "Change the attention transform at inference: adaptive-temperature (softmax models)");
+    flags.value("--transform", transform_, "NAME",
+                "Change the attention transform at inference: adaptive-temperature (softmax models)");
     flags.value("--batch", batch_, "N", "Samples a forward pass; 0: from the memory budget");
     flags.value("--memory", memory_, "BYTES", "Memory budget above the model, e.g. 2GiB");
     flags.value("--max-positions", max_positions_, "N", "Most tokens a sample may feed; longer cells are skipped");
