@@ -1,6 +1,8 @@
 // Vega-Lite JSON: lines with bands and rules, heat maps, one concatenation of panels for each figure.
 #include "report/vega.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -31,9 +33,11 @@ Json line_points(const LinePanel& panel) {
   for (const ChartLine& line : panel.lines) {
     for (const ChartPoint& point : line.points) {
       Json value = {{"line", line.name}, {"length", point.length}, {"value", point.value}, {"n", point.n}};
+      value["interval"] = "none";
       if (point.low && point.high) {
         value["low"] = *point.low;
         value["high"] = *point.high;
+        value["interval"] = fmt::format("[{:.4g}, {:.4g}]", *point.low, *point.high);
       }
       values.push_back(std::move(value));
     }
@@ -68,8 +72,7 @@ Json line_panel(const LinePanel& panel, const std::vector<NamedStyle>& styles) {
   const Json tooltip = Json::array({{{"field", "line"}, {"type", "nominal"}},
                                     {{"field", "length"}, {"type", "quantitative"}},
                                     {{"field", "value"}, {"type", "quantitative"}, {"format", ".4g"}},
-                                    {{"field", "low"}, {"type", "quantitative"}, {"format", ".4g"}},
-                                    {{"field", "high"}, {"type", "quantitative"}, {"format", ".4g"}},
+                                    {{"field", "interval"}, {"type", "nominal"}},
                                     {{"field", "n"}, {"type", "quantitative"}, {"title", "samples"}}});
   Json layers = Json::array();
   if (!panel.train_lengths.empty()) {
