@@ -29,17 +29,21 @@ const TaskEntry& find_entry(const std::string& name) {
   for (const TaskEntry* entry : entries()) {
     if (entry->name == name) return *entry;
   }
-  throw Error("unknown task '" + name + "'" + did_you_mean(name, task_names()) +
-              "; `lenbench list tasks` shows all of them");
+  std::vector<std::string> names = task_names();
+  for (const TaskAlias& alias : task_aliases()) names.push_back(alias.name);
+  throw Error("unknown task '" + name + "'" + did_you_mean(name, names) + "; `lenbench list tasks` shows all of them");
 }
 
-std::string allowed_values(const ParameterSpec& spec) {
-  std::string text = join(spec.words, ", ");
-  if (spec.low <= spec.high) {
-    if (!text.empty()) text += " or ";
-    text += "a whole number from " + std::to_string(spec.low) + " to " + std::to_string(spec.high);
+// The specification without an alias.
+TaskSpec unaliased(const TaskSpec& spec) {
+  for (const TaskAlias& alias : task_aliases()) {
+    if (alias.name != spec.name) continue;
+    TaskSpec meant = parse_task_spec(alias.spec);
+    meant.version = spec.version;
+    for (const auto& [name, value] : spec.given) meant.given[name] = value;
+    return meant;
   }
-  return text;
+  return spec;
 }
 
 // The canonical spelling of a value, or an Error.
@@ -74,6 +78,15 @@ TaskParameters resolve(const TaskEntry& entry, const TaskParameters& given) {
 
 }  // namespace
 
+std::string allowed_values(const ParameterSpec& spec) {
+  std::string text = join(spec.words, ", ");
+  if (spec.low <= spec.high) {
+    if (!text.empty()) text += " or ";
+    text += "a whole number from " + std::to_string(spec.low) + " to " + std::to_string(spec.high);
+  }
+  return text;
+}
+
 std::vector<std::string> task_names() {
   std::vector<std::string> names;
   for (const TaskEntry* entry : entries()) names.push_back(entry->name);
@@ -86,9 +99,32 @@ std::vector<std::string> task_summaries() {
   return summaries;
 }
 
-std::vector<ParameterSpec> task_parameters(const std::string& name) { return find_entry(name).parameters; }
+// RULER's needle tasks by the names under which they are spoken of.
+const std::vector<TaskAlias>& task_aliases() {
+  static const std::vector<TaskAlias> aliases = {
+      {"niah-single-1", "niah-ids"},
+      {"niah-single-2", "niah-ids:haystack=essay"},
+      {"niah-single-3", "niah-ids:haystack=essay,value-symbols=22"},
+      {"niah-multikey-1", "niah-ids:haystack=essay,kind=multi-key"},
+      {"niah-multikey-2", "niah-ids:haystack=needles"},
+      {"niah-multikey-3", "niah-ids:haystack=needles,key-symbols=16,value-symbols=22"},
+      {"niah-multivalue", "niah-ids:haystack=essay,kind=multi-value"},
+      {"niah-multiquery", "niah-ids:haystack=essay,kind=multi-query"},
+  };
+  return aliases;
+}
 
-std::unique_ptr<Task> make_task(const TaskSpec& spec, const TaskResources& resources) {
+std::vector<ParameterSpec> task_parameters(const std::string& name) {
+  return find_entry(unaliased({name, {}, 0}).name).parameters;
+}
+
+bool task_needs_documents(const std::string& name) {
+  return std::any_of(entries().begin(), entries().end(),
+                     [&](const TaskEntry* entry) { return entry->name == name && entry->needs_documents; });
+}
+
+std::unique_ptr<Task> make_task(const TaskSpec& written, const TaskResources& resources) {
+  const TaskSpec spec = unaliased(written);
   const TaskEntry& entry = find_entry(spec.name);
   if (spec.version != 0 && spec.version != entry.version) {
     throw Error("task '" + entry.name + "' version " + std::to_string(spec.version) +

@@ -19,24 +19,37 @@ struct Document {
 
 // What a task may need beyond its parameters.
 struct TaskResources {
-  std::vector<Document> documents;  // for `text`
+  std::vector<Document> documents;  // for tasks with task_needs_documents()
 };
 
 // A parameter as users see it. Its value is one of `words` or, when low <= high, an integer in [low, high].
+// `implicit_default` is for a parameter added to a task that already has published samples: while it has its default it
+// is left out of TaskInfo::parameters, and so of the keys of random streams and of Records, which stay as they were.
 struct ParameterSpec {
   std::string name;
   std::string fallback;  // the default, as text
   std::string meaning;
   std::vector<std::string> words;
   std::int64_t low = 1, high = 0;
+  bool implicit_default = false;
 };
 
 // Names in catalogue order.
 std::vector<std::string> task_names();
 // One line on each task, parallel to task_names().
 std::vector<std::string> task_summaries();
+// A second name for a task with some parameters set; those given beside it win. Records carry the task's own name.
+struct TaskAlias {
+  std::string name, spec;
+};
+const std::vector<TaskAlias>& task_aliases();
 // The parameters of a task. Throws Error on an unknown task ("did you mean").
 std::vector<ParameterSpec> task_parameters(const std::string& name);
+// Whether make_task() reads TaskResources::documents for it. False for an unknown task.
+bool task_needs_documents(const std::string& name);
+
+// What a parameter may be, in words: "false, true", "uniform or a whole number from 0 to 100".
+std::string allowed_values(const ParameterSpec& spec);
 
 // "train", "validation", "test".
 std::string split_name(Split split);

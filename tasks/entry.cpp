@@ -1,10 +1,11 @@
 // Typed parameters, draw bounds and the keys of random streams.
 #include "tasks/entry.h"
 
-#include <stdexcept>
+#include <algorithm>
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "base/text.h"
 
 namespace lenbench {
 namespace {
@@ -24,8 +25,24 @@ TaskInfo describe(const TaskEntry& entry, const TaskParameters& resolved) {
   info.version = entry.version;
   info.comparability = entry.comparability;
   info.summary = entry.summary;
+  info.published = entry.published;
   info.parameters = resolved;
+  for (const ParameterSpec& spec : entry.parameters) {
+    if (spec.implicit_default && resolved.at(spec.name) == spec.fallback) info.parameters.erase(spec.name);
+  }
   return info;
+}
+
+const std::vector<Document>& checked_documents(const TaskEntry& entry, const TaskResources& resources) {
+  if (resources.documents.empty()) {
+    throw Error(entry.name + ": no document was given; name one or more UTF-8 text files");
+  }
+  for (const Document& document : resources.documents) {
+    const std::string what = entry.name + ": document '" + printable(document.name) + "'";
+    if (document.bytes.empty()) throw Error(what + " is empty");
+    if (!is_valid_utf8(document.bytes)) throw Error(what + " is not valid UTF-8; convert it first");
+  }
+  return resources.documents;
 }
 
 const std::string& word_of(const TaskParameters& resolved, const std::string& name) { return resolved.at(name); }
@@ -38,20 +55,34 @@ bool flag_of(const TaskParameters& resolved, const std::string& name) { return w
 
 std::vector<std::string> flag_words() { return {"false", "true"}; }
 
-void check_draw(const Task& task, const DrawKey& key) {
+void check_draw(const Task& task, const DrawKey& key, std::int64_t longest) {
   const std::string& name = task.info().name;
   if (key.length < task.min_length()) {
     throw Error(name + ": length " + std::to_string(key.length) +
                 " is too short; with these parameters the shortest is " + std::to_string(task.min_length()));
   }
-  if (key.length > kMaxLength) {
+  if (key.length > longest) {
     throw Error(name + ": length " + std::to_string(key.length) + " is too long; the longest is " +
-                std::to_string(kMaxLength));
+                std::to_string(longest));
   }
   if (key.index >= kMaxIndex) {
     throw Error(name + ": sample index " + std::to_string(key.index) + " is too large; it must be below " +
                 std::to_string(kMaxIndex));
   }
+}
+
+void DistanceFacts::add(std::int64_t tokens) {
+  low_ = count_ == 0 ? tokens : std::min(low_, tokens);
+  high_ = count_ == 0 ? tokens : std::max(high_, tokens);
+  sum_ += static_cast<double>(tokens);
+  ++count_;
+}
+
+void DistanceFacts::put(Sample& sample) const {
+  if (count_ == 0) return;
+  sample.facts["distance"] = sum_ / static_cast<double>(count_);
+  sample.facts["distance_min"] = static_cast<double>(low_);
+  sample.facts["distance_max"] = static_cast<double>(high_);
 }
 
 SpecialTokens specials_from(std::int32_t first) {

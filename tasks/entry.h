@@ -22,12 +22,19 @@ struct TaskEntry {
   int version = 1;
   std::string comparability;
   std::string summary;
+  std::string published;
   std::vector<ParameterSpec> parameters;
-  std::unique_ptr<Task> (*make)(const TaskEntry& entry, const TaskParameters& resolved, const TaskResources& resources);
+  bool needs_documents = false;  // `make` reads TaskResources::documents
+  std::unique_ptr<Task> (*make)(const TaskEntry& entry, const TaskParameters& resolved,
+                                const TaskResources& resources) = nullptr;
 };
 
-// The fields of TaskInfo that follow from the entry: name, version, comparability, summary, parameters.
+// The fields of TaskInfo that follow from the entry: name, version, comparability, summary, published, parameters
+// (`resolved` without implicit defaults).
 TaskInfo describe(const TaskEntry& entry, const TaskParameters& resolved);
+
+// The documents. Throws Error when there are none, or one is empty or not valid UTF-8.
+const std::vector<Document>& checked_documents(const TaskEntry& entry, const TaskResources& resources);
 
 // Resolved parameters by type. The name and the value were checked by the catalogue.
 std::int64_t integer_of(const TaskParameters& resolved, const std::string& name);
@@ -37,8 +44,20 @@ const std::string& word_of(const TaskParameters& resolved, const std::string& na
 // `true|false`, as words of a ParameterSpec.
 std::vector<std::string> flag_words();
 
-// Throws Error when the length lies outside [task.min_length(), kMaxLength] or the index is too large to have streams.
-void check_draw(const Task& task, const DrawKey& key);
+// Throws Error when the length lies outside [task.min_length(), longest] or the index is too large to have streams.
+void check_draw(const Task& task, const DrawKey& key, std::int64_t longest = kMaxLength);
+
+// Collects what Sample::facts says about distances.
+class DistanceFacts {
+ public:
+  void add(std::int64_t tokens);
+  // Writes distance, distance_min and distance_max; nothing when none was added.
+  void put(Sample& sample) const;
+
+ private:
+  std::int64_t count_ = 0, low_ = 0, high_ = 0;
+  double sum_ = 0;
+};
 
 // Ids pad, bos, eos, mask, sep in that order from `first` (five in number).
 SpecialTokens specials_from(std::int32_t first);

@@ -8,6 +8,12 @@
 //
 // Words: 10,000 key bigrams and 10,000 value bigrams per file of the original. There, a file is one (split, length) for
 // validation and test, but holds every length for training; so here pools depend on the length except in `train`.
+//
+// Two options separate the length from what changes with it (both off as published). slots=training: the slot width s
+// is drawn per sample as training lengths have it (7, 8 or 9 tokens in 12, 19 and 2 of the 33 lengths 32..64) and K =
+// floor(L / s), so that the density of pairs is that of training at every length. fill=exact: BOS, context, queries and
+// SEP are exactly L tokens; pairs come from what is left for the context, and its spare tokens are blanks, one more in
+// each of so many slots drawn at random (several in each when there are more than slots).
 #include <algorithm>
 #include <array>
 
@@ -16,7 +22,7 @@
 namespace lenbench {
 namespace {
 
-enum Field : std::uint8_t { kKeys, kValues, kBlanks, kQueries };
+enum Field : std::uint8_t { kKeys, kValues, kBlanks, kQueries, kWidth, kSpare };
 
 constexpr std::int32_t kBlank = 0;
 constexpr std::int32_t kPairSeparator = 1;
@@ -24,17 +30,29 @@ constexpr std::int32_t kQueryMark = 2;
 constexpr std::int32_t kFirstSymbol = 3;
 constexpr std::int64_t kSymbols = 256;
 constexpr std::int64_t kPool = 10000;
-constexpr std::int64_t kUnit = 6;       // k1 k2 1 v1 v2 0
-constexpr std::int64_t kQueryUnit = 3;  // 2 k1 k2, and 2 v1 v2
+constexpr std::int64_t kUnit = 6;        // k1 k2 1 v1 v2 0
+constexpr std::int64_t kWordTokens = 5;  // of those that are not blank
+constexpr std::int64_t kQueryUnit = 3;   // 2 k1 k2, and 2 v1 v2
 constexpr std::int32_t kFirstSpecial = 260;
 
+// Slot widths of the 33 training lengths, as ranges of a draw below 33.
+constexpr std::int64_t kTrainLengths = 33, kNarrow = 7, kWide = 9;
+constexpr std::int64_t kUpToSeven = 12, kUpToEight = 31;
+
 using Word = std::array<std::int32_t, 2>;
+
+// The context of one sample: `pairs` slots of `slot` tokens, and `spare` blanks more.
+struct Shape {
+  std::int64_t pairs, slot, spare;
+};
 
 class MqmtarTask : public Task {
  public:
   MqmtarTask(const TaskEntry& entry, const TaskParameters& resolved)
       : queries_(integer_of(resolved, "queries")),
         distinct_(word_of(resolved, "queries-with") == "distinct"),
+        exact_(word_of(resolved, "fill") == "exact"),
+        as_trained_(word_of(resolved, "slots") == "training"),
         info_(describe(entry, resolved)),
         streams_(info_) {
     info_.specials = specials_from(kFirstSpecial);
@@ -45,29 +63,40 @@ class MqmtarTask : public Task {
   const TaskInfo& info() const override { return info_; }
   std::int64_t min_length() const override {
     const std::int64_t pairs = distinct_ ? queries_ : 1;
-    return (15 * pairs + 1) / 2;
+    return (as_trained_ ? kWide * pairs : (15 * pairs + 1) / 2) + frame_tokens();
   }
   std::int64_t total_tokens(std::int64_t length) const override {
-    return 2 + num_pairs(length) * slot_tokens(length) + 2 * kQueryUnit * queries_;
+    const std::int64_t answers = kQueryUnit * queries_;
+    if (exact_) return length + answers;
+    std::int64_t context = 0;
+    for (std::int64_t width = kNarrow; width <= kWide; ++width) {
+      const Shape shape = shape_of(length, width);
+      context = std::max(context, shape.pairs * shape.slot);
+    }
+    return 2 + context + 2 * answers;
   }
   double chance() const override { return 1.0 / static_cast<double>(kSymbols * kSymbols); }
 
   Sample draw(const DrawKey& key) const override {
-    check_draw(*this, key);
-    const std::int64_t pairs = num_pairs(key.length);
-    const std::int64_t slot = slot_tokens(key.length);
+    check_draw(*this, key, longest());
+    const Shape shape = shape_of(key.length, draw_width(key));
+    const std::int64_t pairs = shape.pairs;
     const std::vector<Word> keys = draw_words(key, kKeys, pairs);
     const std::vector<Word> values = draw_words(key, kValues, pairs);
 
     Sample sample;
     std::vector<std::int32_t>& tokens = sample.tokens;
-    tokens.assign(static_cast<std::size_t>(1 + pairs * slot), kBlank);
+    const std::int64_t context = pairs * shape.slot + shape.spare;
+    tokens.assign(static_cast<std::size_t>(1 + context), kBlank);
     tokens.reserve(static_cast<std::size_t>(total_tokens(key.length)));
     tokens[0] = info_.specials.bos;
+    const std::vector<std::int64_t> widths = draw_widths(key, shape);
     std::vector<std::int64_t> key_at(keys.size());
     Rng blanks = streams_.stream(key, kBlanks);
+    std::int64_t slot_at = 1;
     for (std::size_t i = 0; i < keys.size(); ++i) {
-      key_at[i] = 1 + static_cast<std::int64_t>(i) * slot + blanks_before(blanks, slot);
+      key_at[i] = slot_at + blanks_before(blanks, widths[i]);
+      slot_at += widths[i];
       const Word& k = keys[i];
       const Word& v = values[i];
       std::int32_t* unit = tokens.data() + key_at[i];
@@ -75,11 +104,11 @@ class MqmtarTask : public Task {
     }
 
     const std::vector<std::int64_t> asked = draw_queries(key, pairs);
-    double distance = 0;
+    DistanceFacts distances;
     for (const std::int64_t pair : asked) {
       const auto i = static_cast<std::size_t>(pair);
       tokens.insert(tokens.end(), {kQueryMark, keys[i][0], keys[i][1]});
-      distance += static_cast<double>(static_cast<std::int64_t>(tokens.size()) - 2 - key_at[i]);
+      distances.add(static_cast<std::int64_t>(tokens.size()) - 2 - key_at[i]);
     }
     tokens.push_back(info_.specials.sep);
     sample.prompt_tokens = static_cast<std::int64_t>(tokens.size());
@@ -98,10 +127,12 @@ class MqmtarTask : public Task {
     std::sort(unique.begin(), unique.end());
     unique.erase(std::unique(unique.begin(), unique.end()), unique.end());
     sample.facts["pairs"] = static_cast<double>(pairs);
-    sample.facts["slot"] = static_cast<double>(slot);
+    sample.facts["slot"] = static_cast<double>(shape.slot);
+    sample.facts["density"] = static_cast<double>(pairs) / static_cast<double>(context);
+    sample.facts["pads"] = static_cast<double>(context - kWordTokens * pairs);
     sample.facts["queries"] = static_cast<double>(queries_);
     sample.facts["repeated_queries"] = static_cast<double>(asked.size() - unique.size());
-    sample.facts["distance"] = distance / static_cast<double>(queries_);
+    distances.put(sample);
     return sample;
   }
 
@@ -113,9 +144,34 @@ class MqmtarTask : public Task {
   }
 
  private:
-  // floor(0.8 L / 6) without floating point.
-  static std::int64_t num_pairs(std::int64_t length) { return std::min(2 * length / 15, kPool); }
-  static std::int64_t slot_tokens(std::int64_t length) { return length / num_pairs(length); }
+  // What an exact prompt holds besides its context; 0 where the nominal length counts the context alone.
+  std::int64_t frame_tokens() const { return exact_ ? 2 + kQueryUnit * queries_ : 0; }
+  // With the density of training the pool of words ends the context.
+  std::int64_t longest() const { return as_trained_ ? (kPool + 1) * kNarrow - 1 + frame_tokens() : kMaxLength; }
+
+  // `width` is that of slots=training; pairs are floor(0.8 L / 6), without floating point, otherwise.
+  Shape shape_of(std::int64_t length, std::int64_t width) const {
+    const std::int64_t budget = length - frame_tokens();
+    Shape shape{};
+    shape.pairs = std::min(as_trained_ ? budget / width : 2 * budget / 15, kPool);
+    shape.slot = as_trained_ ? width : budget / shape.pairs;
+    shape.spare = exact_ ? budget - shape.pairs * shape.slot : 0;
+    return shape;
+  }
+
+  std::int64_t draw_width(const DrawKey& key) const {
+    if (!as_trained_) return kNarrow;
+    const auto at = static_cast<std::int64_t>(streams_.stream(key, kWidth).below(kTrainLengths));
+    return at < kUpToSeven ? kNarrow : at < kUpToEight ? kNarrow + 1 : kWide;
+  }
+
+  std::vector<std::int64_t> draw_widths(const DrawKey& key, const Shape& shape) const {
+    std::vector<std::int64_t> widths(static_cast<std::size_t>(shape.pairs), shape.slot + shape.spare / shape.pairs);
+    for (const std::int64_t i : streams_.stream(key, kSpare).distinct(shape.spare % shape.pairs, shape.pairs)) {
+      ++widths[static_cast<std::size_t>(i)];
+    }
+    return widths;
+  }
 
   static void feed_target(Sample& sample, std::int32_t target, std::int32_t answer) {
     sample.scored.push_back({static_cast<std::int64_t>(sample.tokens.size()) - 1, target, answer, true});
@@ -191,7 +247,7 @@ class MqmtarTask : public Task {
   }
 
   std::int64_t queries_;
-  bool distinct_;
+  bool distinct_, exact_, as_trained_;
   TaskInfo info_;
   SampleStreams streams_;
 };
@@ -205,9 +261,29 @@ const TaskEntry& mqmtar_entry() {
     made.comparability = "distributional: MQMTAR of ASEntmax (arXiv 2506.16640)";
     made.summary =
         "two-token keys with two-token values in a dense context; four queries at the end, answered in order";
+    made.published =
+        "256 symbols, words of two, 10,000 keys and 10,000 values per file, K = floor(0.8 L / 6) pairs, four queries "
+        "with "
+        "replacement; trained on lengths 32 to 64, tested at 64, 128, ..., 65536 with 1,000 samples each; score: the "
+        "whole "
+        "answer (exact match). Labels are not lengths: 64 is a prompt of 78 tokens, 65536 one of 61,180 (fill=exact). "
+        "Slots "
+        "have 7 to 9 tokens in training and 7 from 128 on (slots=training). 59 % of samples at 64 ask a pair twice, "
+        "0.07 % "
+        "at 65536 (queries-with=distinct). The original places blanks from an unseeded generator, so its files cannot "
+        "be "
+        "made again";
     made.parameters = {
         {"queries", "4", "queries per sample", {}, 1, 1000},
-        {"queries-with", "replacement", "whether a pair may be asked twice", {"replacement", "distinct"}}};
+        {"queries-with", "replacement", "whether a pair may be asked twice", {"replacement", "distinct"}},
+        {"fill", "nominal", "exact: the prompt has exactly the nominal length", {"nominal", "exact"}, 1, 0, true},
+        {"slots",
+         "length",
+         "training: slots as wide as in training, whatever the length",
+         {"length", "training"},
+         1,
+         0,
+         true}};
     made.make = [](const TaskEntry& self, const TaskParameters& resolved,
                    const TaskResources&) -> std::unique_ptr<Task> {
       return std::make_unique<MqmtarTask>(self, resolved);

@@ -1,9 +1,11 @@
 // Needle in a haystack on token ids, with the structure of RULER's needle tasks (arXiv 2404.06654).
 //
 // Ids: haystack 0..255, key symbols 256..511, value symbols 512..575, needle mark 576, separator 577, query mark 578,
-// then pad, bos, eos, mask, sep. A needle is: mark, two key symbols, separator, three value symbols (7 tokens).
+// then pad, bos, eos, mask, sep. A needle is: mark, two key symbols, separator, three value symbols (7 tokens); with
+// key-symbols= and value-symbols= they are longer, as RULER's UUIDs are beside its words and numbers (16 and 22 symbols
+// hold as many bits as a UUID).
 // Fed: BOS, body, `578 k1 k2` per query, SEP, then the values asked for, in order of the queries and, within a key, of
-// appearance (three tokens each, all judged, the last not fed).
+// appearance (all tokens judged, the last not fed).
 //
 // Length rule (RULER's): prompt with BOS plus answer tokens never exceed L. Noise and essay fill L exactly; a haystack
 // of needles leaves less than one needle unused. facts: `fill` is the share used.
@@ -16,6 +18,8 @@
 
 #include "base/error.h"
 #include "tasks/entry.h"
+#include "tasks/haystack.h"
+#include "tasks/numeral.h"
 
 namespace lenbench {
 namespace {
@@ -31,16 +35,9 @@ constexpr std::int32_t kNeedleMark = kValue0 + kValueSymbols;
 constexpr std::int32_t kSeparator = kNeedleMark + 1;
 constexpr std::int32_t kQueryMark = kSeparator + 1;
 constexpr std::int32_t kFirstSpecial = kQueryMark + 1;
-constexpr std::int64_t kNumKeys = std::int64_t{kKeySymbols} * kKeySymbols;
-constexpr std::int64_t kNumValues = std::int64_t{kValueSymbols} * kValueSymbols * kValueSymbols;
-constexpr std::int64_t kNeedle = 7;
-constexpr std::int64_t kKeyAt = 1;    // inside a needle
-constexpr std::int64_t kValueAt = 4;  // inside a needle
-constexpr std::int64_t kValueTokens = 3;
-constexpr std::int64_t kQueryUnit = 3;
+constexpr std::int64_t kKeyAt = 1;  // inside a needle
 constexpr std::int64_t kLine = 5;
 constexpr std::int32_t kNoiseCycle = 25;
-constexpr std::int64_t kDepths = 40;
 constexpr std::int64_t kMinEssay = 50;  // haystack tokens from which the 40 depths are distinct places
 
 enum class Haystack { kNoise, kEssay, kNeedles };
@@ -122,7 +119,11 @@ class NiahIdsTask : public Task {
       : counts_(counts_of(resolved)),
         haystack_(haystack_of(resolved)),
         needles_(counts_.keys * counts_.values),
-        answer_tokens_(counts_.queries * counts_.values * kValueTokens),
+        key_(kKey0, 8, integer_of(resolved, "key-symbols")),
+        value_(kValue0, 6, integer_of(resolved, "value-symbols")),
+        needle_tokens_(2 + key_.symbols() + value_.symbols()),
+        query_tokens_(1 + key_.symbols()),
+        answer_tokens_(counts_.queries * counts_.values * value_.symbols()),
         info_(describe(entry, resolved)),
         streams_(info_) {
     if (word_of(resolved, "depth") != "uniform") depth_ = integer_of(resolved, "depth");
@@ -143,25 +144,27 @@ class NiahIdsTask : public Task {
   std::int64_t min_length() const override {
     switch (haystack_) {
       case Haystack::kNoise:
-        return frame_tokens() + needles_ * kNeedle + kLine * needles_;
+        return frame_tokens() + needles_ * needle_tokens_ + kLine * needles_;
       case Haystack::kEssay:
-        return frame_tokens() + needles_ * kNeedle + kMinEssay;
+        return frame_tokens() + needles_ * needle_tokens_ + kMinEssay;
       case Haystack::kNeedles:
         break;
     }
-    return frame_tokens() + needles_ * kNeedle;
+    return frame_tokens() + needles_ * needle_tokens_;
   }
   std::int64_t total_tokens(std::int64_t length) const override { return used_tokens(length) - 1; }
-  double chance() const override { return 1.0 / static_cast<double>(kNumValues); }
+  double chance() const override { return value_.chance(); }
 
   Sample draw(const DrawKey& key) const override {
     check_draw(*this, key);
     const std::int64_t body = used_tokens(key.length) - frame_tokens();
-    const std::int64_t total = haystack_ == Haystack::kNeedles ? body / kNeedle : needles_;
+    const std::int64_t total = haystack_ == Haystack::kNeedles ? body / needle_tokens_ : needles_;
     const std::int64_t num_keys = counts_.keys + total - needles_;
-    if (num_keys > kNumKeys) {
+    if (num_keys > key_.count()) {
       throw Error("niah-ids: length " + std::to_string(key.length) + " needs " + std::to_string(num_keys) +
-                  " distinct keys and there are " + std::to_string(kNumKeys) + "; use haystack=noise or essay");
+                  " distinct keys and there are " + std::to_string(key_.count()) +
+                  "; use haystack=noise or essay, or more key-symbols; the longest length is " +
+                  std::to_string(frame_tokens() + (key_.count() - counts_.keys + needles_) * needle_tokens_));
     }
     std::vector<Needle> needles = draw_needles(key, total);
 
@@ -182,19 +185,20 @@ class NiahIdsTask : public Task {
   }
 
  private:
+  std::int64_t value_at() const { return kKeyAt + key_.symbols() + 1; }  // inside a needle
   // Everything but the body: BOS, queries, SEP, answers.
-  std::int64_t frame_tokens() const { return 2 + kQueryUnit * counts_.queries + answer_tokens_; }
+  std::int64_t frame_tokens() const { return 2 + query_tokens_ * counts_.queries + answer_tokens_; }
   // Prompt with BOS plus answer tokens.
   std::int64_t used_tokens(std::int64_t length) const {
     if (haystack_ != Haystack::kNeedles) return length;
-    return length - (length - frame_tokens()) % kNeedle;
+    return length - (length - frame_tokens()) % needle_tokens_;
   }
 
   // Needles in order of appearance. The first `keys` drawn keys may be asked for; the rest fill a needle haystack.
   std::vector<Needle> draw_needles(const DrawKey& key, std::int64_t total) const {
     const std::int64_t extra = total - needles_;
-    const std::vector<std::int64_t> keys = streams_.stream(key, kKeys).distinct(counts_.keys + extra, kNumKeys);
-    const std::vector<std::int64_t> values = streams_.stream(key, kValues).distinct(total, kNumValues);
+    const std::vector<std::int64_t> keys = streams_.stream(key, kKeys).distinct(counts_.keys + extra, key_.count());
+    const std::vector<std::int64_t> values = streams_.stream(key, kValues).distinct(total, value_.count());
     std::vector<Needle> needles;
     for (std::int64_t i = 0; i < total; ++i) {
       const std::int64_t k = i < needles_ ? i / counts_.values : counts_.keys + i - needles_;
@@ -215,7 +219,7 @@ class NiahIdsTask : public Task {
   // Haystack tokens that stand before each needle: one entry per needle, all distinct except in a needle haystack.
   // With a fixed depth the first entry is that depth's.
   std::vector<std::int64_t> draw_points(const DrawKey& key, std::int64_t body, std::int64_t total) const {
-    const std::int64_t hay = body - total * kNeedle;
+    const std::int64_t hay = body - total * needle_tokens_;
     Rng rng = streams_.stream(key, kPlaces);
     if (haystack_ == Haystack::kNeedles) {
       std::vector<std::int64_t> slots(static_cast<std::size_t>(total));
@@ -225,7 +229,7 @@ class NiahIdsTask : public Task {
     }
     const bool essay = haystack_ == Haystack::kEssay;
     const std::int64_t places = essay ? kDepths : hay / kLine + 1;
-    const auto point = [&](std::int64_t place) { return essay ? rounded_depth(place) * hay / 100 : place * kLine; };
+    const auto point = [&](std::int64_t place) { return essay ? depth_percent(place) * hay / 100 : place * kLine; };
     std::vector<std::int64_t> points;
     if (depth_ >= 0) points.push_back(essay ? depth_ * hay / 100 : depth_ * (places - 1) / 100 * kLine);
     for (const std::int64_t place : rng.distinct(std::min(total + 1, places), places)) {
@@ -235,16 +239,13 @@ class NiahIdsTask : public Task {
     return points;
   }
 
-  // round(100 i / 39), halves up.
-  static std::int64_t rounded_depth(std::int64_t i) { return (200 * i + kDepths - 1) / (2 * (kDepths - 1)); }
-
   void put_body(std::vector<std::int32_t>& tokens, const DrawKey& key, std::int64_t body,
                 const std::vector<std::int64_t>& points, std::vector<Needle>& needles) const {
     std::vector<std::size_t> by_point(needles.size());
     for (std::size_t i = 0; i < by_point.size(); ++i) by_point[i] = i;
     std::sort(by_point.begin(), by_point.end(), [&](std::size_t a, std::size_t b) { return points[a] < points[b]; });
     const bool only_needles = haystack_ == Haystack::kNeedles;
-    const std::int64_t hay = only_needles ? 0 : body - static_cast<std::int64_t>(needles.size()) * kNeedle;
+    const std::int64_t hay = only_needles ? 0 : body - static_cast<std::int64_t>(needles.size()) * needle_tokens_;
     static const EssaySource essay;
     Rng rng = streams_.stream(key, kBody);
     auto word = static_cast<std::int32_t>(rng.below(kWords));
@@ -259,18 +260,12 @@ class NiahIdsTask : public Task {
     }
   }
 
-  static void put_key(std::vector<std::int32_t>& tokens, std::int64_t key) {
-    tokens.push_back(kKey0 + static_cast<std::int32_t>(key / kKeySymbols));
-    tokens.push_back(kKey0 + static_cast<std::int32_t>(key % kKeySymbols));
-  }
-  static void put_needle(std::vector<std::int32_t>& tokens, Needle& needle) {
+  void put_needle(std::vector<std::int32_t>& tokens, Needle& needle) const {
     needle.at = static_cast<std::int64_t>(tokens.size());
     tokens.push_back(kNeedleMark);
-    put_key(tokens, needle.key);
+    key_.put(tokens, needle.key);
     tokens.push_back(kSeparator);
-    for (std::int64_t unit = kNumValues / kValueSymbols; unit >= 1; unit /= kValueSymbols) {
-      tokens.push_back(kValue0 + static_cast<std::int32_t>(needle.value / unit % kValueSymbols));
-    }
+    value_.put(tokens, needle.value);
   }
 
   // Appends queries and answers, and the facts on them.
@@ -278,26 +273,27 @@ class NiahIdsTask : public Task {
     std::vector<std::int32_t>& tokens = sample.tokens;
     std::sort(needles.begin(), needles.end(), [](const Needle& a, const Needle& b) { return a.at < b.at; });
     std::vector<const Needle*> asked;
-    double depth = 0, distance = 0;
-    const auto last_place = static_cast<double>(std::max<std::int64_t>(1, body - kNeedle));
+    double depth = 0;
+    DistanceFacts distances;
+    const auto last_place = static_cast<double>(std::max<std::int64_t>(1, body - needle_tokens_));
     for (std::int64_t query = 0; query < counts_.queries; ++query) {
       const auto asks = [&](const Needle& needle) { return needle.query == query; };
       tokens.push_back(kQueryMark);
-      put_key(tokens, std::find_if(needles.begin(), needles.end(), asks)->key);
+      key_.put(tokens, std::find_if(needles.begin(), needles.end(), asks)->key);
       for (const Needle& needle : needles) {
         if (!asks(needle)) continue;
         asked.push_back(&needle);
         depth += 100.0 * static_cast<double>(needle.at - 1) / last_place;
-        distance += static_cast<double>(static_cast<std::int64_t>(tokens.size()) - 2 - (needle.at + kKeyAt));
+        distances.add(static_cast<std::int64_t>(tokens.size()) - 2 - (needle.at + kKeyAt));
       }
     }
     tokens.push_back(info_.specials.sep);
     sample.prompt_tokens = static_cast<std::int64_t>(tokens.size());
     for (std::size_t a = 0; a < asked.size(); ++a) {
-      for (std::int64_t j = 0; j < kValueTokens; ++j) {
-        const std::int64_t source = asked[a]->at + kValueAt + j;
+      for (std::int64_t j = 0; j < value_.symbols(); ++j) {
+        const std::int64_t source = asked[a]->at + value_at() + j;
         const std::int32_t target = tokens[static_cast<std::size_t>(source)];
-        const bool fed = a + 1 < asked.size() || j + 1 < kValueTokens;
+        const bool fed = a + 1 < asked.size() || j + 1 < value_.symbols();
         sample.scored.push_back(
             {static_cast<std::int64_t>(tokens.size()) - 1, target, static_cast<std::int32_t>(a), fed});
         sample.sources.push_back(source);
@@ -308,22 +304,26 @@ class NiahIdsTask : public Task {
     sample.facts["needles"] = static_cast<double>(needles.size());
     sample.facts["queries"] = static_cast<double>(counts_.queries);
     sample.facts["depth"] = depth / answers;
-    sample.facts["distance"] = distance / answers;
+    const auto total = static_cast<std::int64_t>(needles.size());
+    sample.facts["pairs"] = static_cast<double>(total);
+    sample.facts["density"] = static_cast<double>(total) / static_cast<double>(body);
+    sample.facts["pads"] = static_cast<double>(body - total * needle_tokens_);
+    distances.put(sample);
   }
 
   std::int32_t solve_row(std::span<const std::int32_t> tokens, std::int64_t position) const {
     std::int64_t sep = position;
     while (sep > 0 && tokens[static_cast<std::size_t>(sep)] != info_.specials.sep) --sep;
-    const std::int64_t answer = (position - sep) / kValueTokens;
-    const std::int64_t part = (position - sep) % kValueTokens;
-    const std::int64_t query_at = sep - kQueryUnit * (counts_.queries - answer / counts_.values);
+    const std::int64_t answer = (position - sep) / value_.symbols();
+    const std::int64_t part = (position - sep) % value_.symbols();
+    const std::int64_t query_at = sep - query_tokens_ * (counts_.queries - answer / counts_.values);
     if (answer >= counts_.queries * counts_.values || query_at < 1) return -1;
     std::int64_t skip = answer % counts_.values;
-    const auto key = tokens.subspan(static_cast<std::size_t>(query_at + 1), 2);
-    for (std::int64_t at = 1; at + kNeedle <= query_at; ++at) {
-      const auto unit = tokens.subspan(static_cast<std::size_t>(at), kNeedle);
+    const auto key = tokens.subspan(static_cast<std::size_t>(query_at + 1), static_cast<std::size_t>(key_.symbols()));
+    for (std::int64_t at = 1; at + needle_tokens_ <= query_at; ++at) {
+      const auto unit = tokens.subspan(static_cast<std::size_t>(at), static_cast<std::size_t>(needle_tokens_));
       if (unit[0] != kNeedleMark || !std::equal(key.begin(), key.end(), unit.begin() + kKeyAt)) continue;
-      if (skip-- == 0) return unit[static_cast<std::size_t>(kValueAt + part)];
+      if (skip-- == 0) return unit[static_cast<std::size_t>(value_at() + part)];
     }
     return -1;
   }
@@ -343,7 +343,8 @@ class NiahIdsTask : public Task {
   Counts counts_;
   Haystack haystack_;
   std::int64_t needles_;  // keys * values; a needle haystack has more
-  std::int64_t answer_tokens_;
+  Numeral key_, value_;
+  std::int64_t needle_tokens_, query_tokens_, answer_tokens_;
   std::int64_t depth_ = -1;  // per cent; -1: uniform
   TaskInfo info_;
   SampleStreams streams_;
@@ -364,7 +365,9 @@ const TaskEntry& niah_ids_entry() {
         {"depth", "uniform", "per cent of the haystack before the needle asked for", {"uniform"}, 0, 100},
         {"keys", "auto", "needles with different keys (multi-key, multi-query: 4)", {"auto"}, 1, 1000},
         {"values", "auto", "needles per key (multi-value: 4)", {"auto"}, 1, 1000},
-        {"queries", "auto", "keys asked for (multi-query: 4)", {"auto"}, 1, 1000}};
+        {"queries", "auto", "keys asked for (multi-query: 4)", {"auto"}, 1, 1000},
+        {"key-symbols", "2", "symbols of a key (16: as long as a UUID)", {}, 2, 64, true},
+        {"value-symbols", "3", "symbols of a value (22: as long as a UUID)", {}, 1, 64, true}};
     made.make = [](const TaskEntry& self, const TaskParameters& resolved,
                    const TaskResources&) -> std::unique_ptr<Task> {
       return std::make_unique<NiahIdsTask>(self, resolved);

@@ -6,11 +6,14 @@
 // Law: K = min(floor(L / density), number of keys) distinct keys, each once, each followed by its value (drawn with
 // replacement); the K places of key and value are uniform among all non-overlapping choices; the rest is filler. Query
 // i draws a place u uniform over the context and asks for the pair nearest to u that was not asked before (ties: the
-// lower place); with repeat=true, for the nearest pair. Fewer pairs than queries: as many queries as pairs.
+// lower place); with repeat=true, for the nearest pair. Fewer pairs than queries: as many queries as pairs. The places
+// u are those at least min-distance and less than max-distance tokens from the context's last token, so that distance
+// can be held while the length grows (facts tell the distances that came out: pairs are not everywhere).
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
 
+#include "base/error.h"
 #include "tasks/entry.h"
 
 namespace lenbench {
@@ -60,8 +63,14 @@ class RecallTask : public Task {
         queries_(integer_of(resolved, "queries")),
         density_(integer_of(resolved, "density")),
         repeat_(flag_of(resolved, "repeat")),
+        nearest_(integer_of(resolved, "min-distance")),
+        farthest_(word_of(resolved, "max-distance") == "any" ? kMaxLength : integer_of(resolved, "max-distance")),
         info_(describe(entry, resolved)),
         streams_(info_) {
+    if (nearest_ >= farthest_) {
+      throw Error(entry.name + ": min-distance=" + std::to_string(nearest_) + " leaves nothing below max-distance=" +
+                  word_of(resolved, "max-distance") + "; use a smaller min-distance");
+    }
     max_pairs_ = key_tokens_ == 1 ? symbols_ : std::min(symbols_ * symbols_, integer_of(resolved, "pairs"));
     key0_ = static_cast<std::int32_t>(filler_);
     value0_ = key0_ + static_cast<std::int32_t>(symbols_);
@@ -72,7 +81,7 @@ class RecallTask : public Task {
   }
 
   const TaskInfo& info() const override { return info_; }
-  std::int64_t min_length() const override { return density_; }
+  std::int64_t min_length() const override { return std::max(density_, nearest_ + 1); }
   std::int64_t total_tokens(std::int64_t length) const override {
     return length + num_queries(length) * (key_tokens_ + 2);
   }
@@ -101,7 +110,7 @@ class RecallTask : public Task {
     }
 
     const std::vector<std::size_t> queries = draw_queries(key, places, asked);
-    double distance = 0;
+    DistanceFacts distances;
     for (std::size_t i = 0; i < queries.size(); ++i) {
       const std::int64_t source = places[queries[i]] + 1 + key_tokens_;
       const std::int32_t value = tokens[static_cast<std::size_t>(source)];
@@ -109,7 +118,7 @@ class RecallTask : public Task {
       const std::size_t at = tokens.size();
       tokens.resize(at + static_cast<std::size_t>(key_tokens_));
       put_key(tokens, at, keys[queries[i]]);
-      distance += static_cast<double>(static_cast<std::int64_t>(at) - (places[queries[i]] + 1));
+      distances.add(static_cast<std::int64_t>(at) - (places[queries[i]] + 1));
       const bool fed = i + 1 < queries.size();
       sample.scored.push_back({static_cast<std::int64_t>(tokens.size()) - 1, value, static_cast<std::int32_t>(i), fed});
       sample.sources.push_back(source);
@@ -118,7 +127,9 @@ class RecallTask : public Task {
     sample.prompt_tokens = sample.scored.front().position + 1;
     sample.facts["pairs"] = static_cast<double>(pairs);
     sample.facts["queries"] = static_cast<double>(asked);
-    sample.facts["distance"] = distance / static_cast<double>(asked);
+    sample.facts["density"] = static_cast<double>(pairs) / static_cast<double>(key.length);
+    sample.facts["pads"] = static_cast<double>(key.length - pairs * (key_tokens_ + 1));
+    distances.put(sample);
     return sample;
   }
 
@@ -159,10 +170,12 @@ class RecallTask : public Task {
   std::vector<std::size_t> draw_queries(const DrawKey& key, const std::vector<std::int64_t>& places,
                                         std::int64_t asked) const {
     Rng rng = streams_.stream(key, kQueries);
+    const std::int64_t first = std::max<std::int64_t>(0, key.length - farthest_);
+    const std::int64_t last = key.length - 1 - nearest_;
     UnaskedPairs unasked(places.size());
     std::vector<std::size_t> queries;
     for (std::int64_t i = 0; i < asked; ++i) {
-      const auto place = static_cast<std::int64_t>(rng.below(static_cast<std::uint64_t>(key.length)));
+      const std::int64_t place = rng.between(first, last);
       queries.push_back(unasked.nearest(places, place));
       if (!repeat_) unasked.remove(queries.back());
     }
@@ -203,6 +216,7 @@ class RecallTask : public Task {
 
   std::int64_t key_tokens_, symbols_, values_, filler_, queries_, density_;
   bool repeat_;
+  std::int64_t nearest_, farthest_;
   std::int64_t max_pairs_ = 0;
   std::int32_t key0_ = 0, value0_ = 0, query_ = 0;
   TaskInfo info_;
@@ -212,12 +226,15 @@ class RecallTask : public Task {
 constexpr std::int64_t kMaxAlphabet = std::int64_t{1} << 20;
 
 std::vector<ParameterSpec> shared_parameters(const std::string& density, std::int64_t min_density) {
-  return {{"values", "64", "value alphabet", {}, 1, kMaxAlphabet},
-          {"filler", "64", "filler alphabet", {}, 1, kMaxAlphabet},
-          {"queries", "8", "queries per sample, at most one per pair unless repeat=true", {}, 1, 4096},
-          {"density", density, "context tokens per pair", {}, min_density, 65536},
-          {"repeat", "false", "queries drawn with repetition (for training)", flag_words()},
-          {"layout", "scattered", "where the pairs stand", {"scattered"}}};
+  return {
+      {"values", "64", "value alphabet", {}, 1, kMaxAlphabet},
+      {"filler", "64", "filler alphabet", {}, 1, kMaxAlphabet},
+      {"queries", "8", "queries per sample, at most one per pair unless repeat=true", {}, 1, 4096},
+      {"density", density, "context tokens per pair", {}, min_density, 65536},
+      {"repeat", "false", "queries drawn with repetition (for training)", flag_words()},
+      {"layout", "scattered", "where the pairs stand", {"scattered"}},
+      {"min-distance", "0", "tokens from the place asked for to the context's end, at least", {}, 0, kMaxLength, true},
+      {"max-distance", "any", "those tokens are fewer than this", {"any"}, 1, kMaxLength, true}};
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 namespace lenbench {
 
 // Exactly-parsed parameters, resolved: every parameter of the task is present, with its default when the user gave
-// none.
+// none (in TaskInfo without those marked ParameterSpec::implicit_default that have it).
 using TaskParameters = std::map<std::string, std::string>;
 
 // How a sample is judged.
@@ -32,12 +32,22 @@ struct ScoredToken {
 };
 
 // One question with its answer. Tokens are in [0, vocab_size); nothing outside `scored` is judged.
+//
+// Facts that say what a length means; a task may have more:
+//   pads      tokens of the prompt that carry nothing: blanks, filler, haystack; every task
+//   pairs     things in the prompt that could be asked for: pairs of key and value, needles, runs, writes; where there
+//             are any
+//   density   pairs per token of the context (the prompt without BOS, SEP and queries); with `pairs`
+//   distance, distance_min, distance_max
+//             tokens from the query's key to the key in the context, or, without keys, from the judged row to the token
+//             it needs: mean, least and largest over the answers; where an answer stands in the prompt
 struct Sample {
   std::vector<std::int32_t> tokens;     // everything fed to the model, specials included; the last target is never fed
   std::vector<ScoredToken> scored;      // ascending by position
   std::int64_t prompt_tokens = 0;       // tokens before the first answer row's target: scored[0].position + 1
-  std::vector<std::int64_t> sources;    // positions in `tokens` that hold the answers, by answer then by token
-  std::map<std::string, double> facts;  // per-sample facts, e.g. pairs, queries, depth, distance (query to key, mean)
+  std::vector<std::int64_t> sources;    // positions in `tokens` that hold the answers, by answer then by token; none
+                                        // where an answer is computed, not found (parity, local-count)
+  std::map<std::string, double> facts;  // see below
   bool operator==(const Sample&) const = default;
 };
 
@@ -58,11 +68,14 @@ struct TaskInfo {
   int version = 1;
   std::string comparability;  // "exact: ...", "distributional: ..." or "inspired: ...", naming the original
   std::string summary;        // the rule in one sentence
+  std::string published;      // what the original used and what is known about it; empty for lenbench's own tasks
   std::int64_t vocab_size = 0;
   SpecialTokens specials;
   TaskParameters parameters;
+  std::string data_sha256;  // of the file that the samples were read from; empty: they are drawn
   TaskMetric metric = TaskMetric::kExactMatch;
-  std::vector<WorkedExample> examples;  // two, for the default parameters; tested
+  std::vector<WorkedExample> examples;     // two, for the default parameters; tested
+  std::vector<WorkedExample> truth_table;  // the whole rule on the smallest inputs, where that is short; tested
 };
 
 // Everything that decides a sample, besides the task itself.
@@ -94,6 +107,9 @@ class Task {
   // Number of distinct samples at a length; 0: unlimited. (Documents run out; generators do not.) Throws Error when
   // there are documents, and none is long enough for a single sample.
   virtual std::uint64_t available(std::int64_t /*length*/) const { return 0; }
+
+  // One line on what a reader of results at this length should know, e.g. documents too short for it; empty: nothing.
+  virtual std::string note(std::int64_t /*length*/) const { return ""; }
 
   // Probability that one answer is right for a guesser who knows the answer alphabet and nothing of the prompt.
   virtual double chance() const = 0;

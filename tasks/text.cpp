@@ -11,9 +11,11 @@
 //   sliding      W[0, L) judged whole, then windows end S bytes further each time and judge their last S (the last
 //                window: what is left) under a full-size context. The same counts as disjoint.
 //   second-half  llama.cpp: disjoint chunks of exactly L, tail dropped, judged bytes floor(L/2) + 1 .. L - 1 of each
-//   (255
-//                for L = 512, 256 for 513). BOS is put before a chunk and replaces nothing.
+//                (255 for L = 512, 256 for 513). BOS is put before a chunk and replaces nothing.
 //   last-token   windows of exactly L, S apart (auto: L), of which the last byte is judged.
+//
+// Perplexity "of documents of length L" is disjoint with fit=head (or tail, middle): each document is cut to L bytes
+// first, so it has one window. Perplexity "at position L" is last-token.
 #include <algorithm>
 #include <optional>
 
@@ -28,6 +30,7 @@ constexpr std::int32_t kBytes = 256;
 
 enum class Convention { kDisjoint, kSliding, kSecondHalf, kLastToken };
 enum class BosPolicy { kNone, kDocument, kWindow };
+enum class Fit { kAll, kHead, kTail, kMiddle };
 
 // Bytes [begin, end) of a document are in the window, [first_judged, end) are judged.
 struct Window {
@@ -39,7 +42,7 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 class TextTask : public Task {
  public:
   TextTask(const TaskEntry& entry, const TaskParameters& resolved, const TaskResources& resources)
-      : documents_(resources.documents), info_(describe(entry, resolved)) {
+      : documents_(checked_documents(entry, resources)), info_(describe(entry, resolved)) {
     const std::string& convention = word_of(resolved, "convention");
     if (convention == "sliding") convention_ = Convention::kSliding;
     if (convention == "second-half") convention_ = Convention::kSecondHalf;
@@ -47,6 +50,10 @@ class TextTask : public Task {
     const std::string& bos = word_of(resolved, "bos");
     if (bos == "none") bos_ = BosPolicy::kNone;
     if (bos == "document") bos_ = BosPolicy::kDocument;
+    const std::string& fit = word_of(resolved, "fit");
+    if (fit == "head") fit_ = Fit::kHead;
+    if (fit == "tail") fit_ = Fit::kTail;
+    if (fit == "middle") fit_ = Fit::kMiddle;
     if (word_of(resolved, "stride") != "auto") {
       if (convention_ != Convention::kSliding && convention_ != Convention::kLastToken) {
         throw Error("text: stride=" + word_of(resolved, "stride") + " has no meaning with convention=" + convention +
@@ -54,7 +61,6 @@ class TextTask : public Task {
       }
       stride_ = integer_of(resolved, "stride");
     }
-    check_documents();
     info_.metric = TaskMetric::kPerplexity;
     info_.specials = specials_from(kBytes);
     info_.vocab_size = kBytes + kNumSpecials;
@@ -72,7 +78,7 @@ class TextTask : public Task {
   }
   std::uint64_t available(std::int64_t length) const override {
     std::int64_t windows = 0;
-    for (const Document& document : documents_) windows += num_windows(bytes_of(document), length);
+    for (const Document& document : documents_) windows += num_windows(fitted_bytes(document, length), length);
     if (windows == 0) {
       throw Error("text: no document is long enough for length " + std::to_string(length) + " with convention=" +
                   word_of(info_.parameters, "convention") + "; use shorter lengths or longer documents");
@@ -90,11 +96,31 @@ class TextTask : public Task {
     }
     auto index = static_cast<std::int64_t>(key.index);
     std::size_t which = 0;
-    while (index >= num_windows(bytes_of(documents_[which]), key.length)) {
-      index -= num_windows(bytes_of(documents_[which]), key.length);
+    while (index >= num_windows(fitted_bytes(documents_[which], key.length), key.length)) {
+      index -= num_windows(fitted_bytes(documents_[which], key.length), key.length);
       ++which;
     }
-    return sample_of(which, window(bytes_of(documents_[which]), key.length, index));
+    return sample_of(which, fitted(documents_[which], key.length),
+                     window(fitted_bytes(documents_[which], key.length), key.length, index));
+  }
+
+  std::string note(std::int64_t length) const override {
+    std::vector<std::string> dropped, whole;
+    for (const Document& document : documents_) {
+      if (bytes_of(document) >= length) continue;
+      (num_windows(bytes_of(document), length) == 0 ? dropped : whole).push_back(printable(document.name));
+    }
+    std::string text;
+    const auto add = [&](const std::vector<std::string>& names, const std::string& what) {
+      if (names.empty()) return;
+      if (!text.empty()) text += "; ";
+      text += std::to_string(names.size()) + " of " + std::to_string(documents_.size()) + " documents shorter than " +
+              std::to_string(length) + " bytes " + what + ": " + names.front();
+      if (names.size() > 1) text += names.size() > 2 ? ", " + names[1] + " ..." : ", " + names[1];
+    };
+    add(dropped, "left out");
+    add(whole, "measured in one short window each");
+    return text;
   }
 
   // A judged byte is the next one in `tokens`; for the last row, whose target is not fed, it is what follows the first
@@ -110,17 +136,23 @@ class TextTask : public Task {
   }
 
  private:
-  static std::int64_t bytes_of(const Document& document) { return static_cast<std::int64_t>(document.bytes.size()); }
-
-  void check_documents() const {
-    if (documents_.empty()) throw Error("text: no document was given; name one or more UTF-8 text files");
-    for (const Document& document : documents_) {
-      if (document.bytes.empty()) throw Error("text: document '" + printable(document.name) + "' is empty");
-      if (!is_valid_utf8(document.bytes)) {
-        throw Error("text: document '" + printable(document.name) + "' is not valid UTF-8; convert it first");
-      }
-    }
+  // The bytes of a document that are measured: all, or at most `length` of them, as fit= says. The middle is left out
+  // by joining the first ceil(length / 2) with the last floor(length / 2).
+  struct Fitted {
+    std::string_view head, tail;
+    std::int64_t tail_offset;  // of `tail` in the document
+  };
+  Fitted fitted(const Document& document, std::int64_t length) const {
+    const std::string_view bytes = document.bytes;
+    const auto keep = static_cast<std::size_t>(fitted_bytes(document, length));
+    const std::size_t head = fit_ == Fit::kTail ? 0 : fit_ == Fit::kMiddle ? (keep + 1) / 2 : keep;
+    const std::size_t tail_offset = bytes.size() - (keep - head);
+    return {bytes.substr(0, head), bytes.substr(tail_offset), static_cast<std::int64_t>(tail_offset)};
   }
+  std::int64_t fitted_bytes(const Document& document, std::int64_t length) const {
+    return fit_ == Fit::kAll ? bytes_of(document) : std::min(bytes_of(document), length);
+  }
+  static std::int64_t bytes_of(const Document& document) { return static_cast<std::int64_t>(document.bytes.size()); }
 
   bool has_bos(std::int64_t begin) const {
     return bos_ == BosPolicy::kWindow || (bos_ == BosPolicy::kDocument && begin == 0);
@@ -159,10 +191,11 @@ class TextTask : public Task {
     return {convention_ == Convention::kSliding ? end - length : first - (length - step), first, end};
   }
 
-  Sample sample_of(std::size_t which, const Window& window) const {
-    const std::string& bytes = documents_[which].bytes;
+  Sample sample_of(std::size_t which, const Fitted& bytes, const Window& window) const {
     const auto byte_at = [&](std::int64_t at) {
-      return static_cast<std::int32_t>(static_cast<unsigned char>(bytes[static_cast<std::size_t>(at)]));
+      const auto i = static_cast<std::size_t>(at);
+      const char byte = i < bytes.head.size() ? bytes.head[i] : bytes.tail[i - bytes.head.size()];
+      return static_cast<std::int32_t>(static_cast<unsigned char>(byte));
     };
     const bool bos = has_bos(window.begin);
     Sample sample;
@@ -174,7 +207,7 @@ class TextTask : public Task {
     }
     sample.prompt_tokens = sample.scored.front().position + 1;
     sample.facts["document"] = static_cast<double>(which);
-    sample.facts["offset"] = static_cast<double>(window.begin);
+    sample.facts["offset"] = static_cast<double>(window.begin + (fit_ == Fit::kTail ? bytes.tail_offset : 0));
     sample.facts["text_tokens"] = static_cast<double>(window.end - window.begin);
     return sample;
   }
@@ -185,6 +218,12 @@ class TextTask : public Task {
       if (token < kBytes) held.push_back(static_cast<char>(static_cast<unsigned char>(token)));
     }
     for (const Document& document : documents_) {
+      if (fit_ == Fit::kMiddle) {
+        const Fitted whole = fitted(document, static_cast<std::int64_t>(held.size()) + 1);
+        const std::string bytes = std::string(whole.head) + std::string(whole.tail);
+        if (bytes.size() == held.size() + 1 && bytes.starts_with(held)) return static_cast<unsigned char>(bytes.back());
+        continue;
+      }
       const std::size_t at = document.bytes.find(held);
       if (at == std::string::npos || at + held.size() >= document.bytes.size()) continue;
       return static_cast<unsigned char>(document.bytes[at + held.size()]);
@@ -201,6 +240,7 @@ class TextTask : public Task {
   std::vector<Document> documents_;
   Convention convention_ = Convention::kDisjoint;
   BosPolicy bos_ = BosPolicy::kWindow;
+  Fit fit_ = Fit::kAll;
   std::int64_t stride_ = 0;  // 0: auto
   TaskInfo info_;
 };
@@ -221,7 +261,15 @@ const TaskEntry& text_entry() {
          {"auto"},
          1,
          kMaxLength},
-        {"bos", "window", "where BOS stands", {"none", "document", "window"}}};
+        {"bos", "window", "where BOS stands", {"none", "document", "window"}},
+        {"fit",
+         "all",
+         "what is measured of a document longer than the length: its first or last bytes, or both without the middle",
+         {"all", "head", "tail", "middle"},
+         1,
+         0,
+         true}};
+    made.needs_documents = true;
     made.make = [](const TaskEntry& self, const TaskParameters& resolved,
                    const TaskResources& resources) -> std::unique_ptr<Task> {
       return std::make_unique<TextTask>(self, resolved, resources);

@@ -14,14 +14,15 @@ MAY_INCLUDE = {
     "checkpoint": {"base"},
     "bench": {"base", "stats", "tasks", "record", "checkpoint"},
     "report": {"base", "stats", "record"},
+    "verdict": {"base", "stats", "record", "report"},
     "kernels": set(),
     "attention": {"base", "kernels", "bench"},
     "model": {"base", "checkpoint", "attention", "bench", "tasks"},
     "train": {"base", "tasks", "bench", "checkpoint", "attention", "model"},
-    "cli": {"base", "stats", "tasks", "record", "checkpoint", "bench", "report"},
+    "cli": {"base", "stats", "tasks", "record", "checkpoint", "bench", "report", "verdict"},
 }
 # Rooms above `bench` see only the seam to it.
-BENCH_SEAM = {"attention": {"bench/predictor.h"}, "model": {"bench/predictor.h", "bench/backend.h"},
+BENCH_SEAM = {"attention": {"bench/predictor.h", "bench/timing.h"}, "model": {"bench/predictor.h", "bench/backend.h"},
               "train": {"bench/predictor.h", "bench/backend.h"}}
 TASKS_SEAM = {"model": {"tasks/task.h"}}
 TORCH = re.compile(r'#include\s*[<"](ATen|torch|c10|caffe2)/')

@@ -15,11 +15,11 @@ torch_version="${LENBENCH_TORCH:-2.11.0}"
 cache="${LENBENCH_CACHE:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/lenbench}"
 target="$cache/libtorch-$torch_version"
 packages=(g++ cmake ninja-build ccache git ca-certificates python3
-  libcli11-dev libfmt-dev nlohmann-json3-dev librandom123-dev libboost-dev libssl-dev)
+  libcli11-dev libfmt-dev nlohmann-json3-dev librandom123-dev libboost-dev libssl-dev libpugixml-dev)
 figures=no
 for option in "$@"; do
   case "$option" in
-    --tests) packages+=(libgtest-dev libgmock-dev) ;;
+    --tests) packages+=(libgtest-dev libgmock-dev libxml2-utils) ;;
     --lint) packages+=(clang-format) ;;
     --figures) figures=yes; packages+=(python3-venv) ;;
     *) echo "setup.sh: unknown option $option (known: --tests, --lint, --figures)" >&2; exit 2 ;;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bench/predictor.h"
+#include "bench/timing.h"
 
 namespace lenbench {
 
@@ -56,9 +57,15 @@ class Backend {
   // Compares logits (and, when `attention_path` is not empty, statistics) with a dump of a reference implementation.
   virtual VerifyResult verify(const std::string& checkpoint_path, const std::string& expected_path,
                               const std::string& attention_path, const OpenOptions& options) = 0;
+  // Times kernels side by side, round by round; `progress` gets what is timed next.
+  virtual std::vector<KernelTiming> time_kernels(const KernelBenchOptions& options,
+                                                 const std::function<void(const std::string&)>& progress) = 0;
+  // Times the whole model on `sample`, `repeats` times after one that is not counted.
+  virtual EndToEndTiming time_model(const std::string& checkpoint_path, const Sample& sample,
+                                    const OpenOptions& options, std::int64_t repeats) = 0;
 };
 
-inline constexpr int kBackendAbi = 1;
+inline constexpr int kBackendAbi = 2;
 inline constexpr const char* kBackendSymbol = "lenbench_open_backend";
 // extern "C" Backend* lenbench_open_backend(int abi); the caller owns the result; nullptr when abi differs.
 using OpenBackend = Backend* (*)(int abi);

@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <set>
 #include <stdexcept>
 #include <thread>
 
@@ -18,6 +18,9 @@
 namespace lenbench {
 
 namespace {
+
+// An alphabet is complete when so many rows for each of its tokens have shown no other.
+constexpr std::int64_t kRowsEach = 1024;
 
 double uniform_nats(const Task& task) { return std::log(static_cast<double>(task.info().vocab_size)); }
 
@@ -87,29 +90,76 @@ class Double : public Predictor {
   std::vector<DrawKey> keys_;
 };
 
-// Guesses by address. Keeps the alphabet of the last task and length, because collecting it draws samples.
-class BlindRule {
+// The alphabet of the last task and length, because collecting it draws samples.
+class LastAlphabet {
  public:
-  SamplePrediction operator()(const Sample& sample, const Task& task, const DrawKey& key) {
-    if (&task != task_ || key.length != length_) {
-      alphabet_ = answer_alphabet(task, key.length);
+  const std::vector<std::int32_t>& of(const Task& task, std::int64_t length) {
+    if (&task != task_ || length != length_) {
+      alphabet_ = answer_alphabet(task, length);
       task_ = &task;
-      length_ = key.length;
+      length_ = length;
     }
-    const std::string stream =
-        fmt::format("blind:{}:{}:{}:{}", task.info().name, key.length, key.seed, static_cast<std::uint32_t>(key.split));
-    Rng rng(stable_hash(stream), key.index);
-    SamplePrediction prediction = constant(sample, -1, uniform_nats(task));
-    for (std::int32_t& guess : prediction.argmax) {
-      if (!alphabet_.empty()) guess = alphabet_[static_cast<std::size_t>(rng.below(alphabet_.size()))];
-    }
-    return prediction;
+    return alphabet_;
   }
 
  private:
   const Task* task_ = nullptr;
   std::int64_t length_ = -1;
   std::vector<std::int32_t> alphabet_;
+};
+
+// Guesses by address.
+class BlindRule {
+ public:
+  SamplePrediction operator()(const Sample& sample, const Task& task, const DrawKey& key) {
+    const std::vector<std::int32_t>& alphabet = alphabet_.of(task, key.length);
+    const std::string stream =
+        fmt::format("blind:{}:{}:{}:{}", task.info().name, key.length, key.seed, static_cast<std::uint32_t>(key.split));
+    Rng rng(stable_hash(stream), key.index);
+    SamplePrediction prediction = constant(sample, -1, uniform_nats(task));
+    for (std::int32_t& guess : prediction.argmax) {
+      if (!alphabet.empty()) guess = alphabet[static_cast<std::size_t>(rng.below(alphabet.size()))];
+    }
+    return prediction;
+  }
+
+ private:
+  LastAlphabet alphabet_;
+};
+
+// Answers each row with a token of the answer alphabet that it has read: the last one, or the most frequent one.
+class ShortcutRule {
+ public:
+  explicit ShortcutRule(bool most_frequent) : most_frequent_(most_frequent) {}
+
+  SamplePrediction operator()(const Sample& sample, const Task& task, const DrawKey& key) {
+    std::vector<bool> can_answer(static_cast<std::size_t>(task.info().vocab_size));
+    for (const std::int32_t token : alphabet_.of(task, key.length)) can_answer[static_cast<std::size_t>(token)] = true;
+    std::vector<std::int64_t> counts(can_answer.size());
+    SamplePrediction prediction = constant(sample, -1, uniform_nats(task));
+    std::int32_t guess = -1;
+    std::int64_t read = 0;
+    for (std::size_t row = 0; row < sample.scored.size(); ++row) {
+      for (; read <= sample.scored[row].position; ++read) {
+        const std::int32_t token = sample.tokens[static_cast<std::size_t>(read)];
+        const auto place = static_cast<std::size_t>(token);
+        if (!can_answer[place]) continue;
+        ++counts[place];
+        if (!most_frequent_ || guess < 0 || beats(counts, token, guess)) guess = token;
+      }
+      prediction.argmax[row] = guess;
+    }
+    return prediction;
+  }
+
+ private:
+  static bool beats(const std::vector<std::int64_t>& counts, std::int32_t token, std::int32_t other) {
+    const std::int64_t mine = counts[static_cast<std::size_t>(token)], theirs = counts[static_cast<std::size_t>(other)];
+    return mine > theirs || (mine == theirs && token < other);
+  }
+
+  bool most_frequent_;
+  LastAlphabet alphabet_;
 };
 
 struct Entry {
@@ -140,6 +190,8 @@ const Entry kEntries[] = {
          return constant(sample, -1, uniform_nats(task));
        };
      }},
+    {"last-value", '\0', "", false, [](std::int64_t) -> Double::Rule { return ShortcutRule(false); }},
+    {"most-frequent", '\0', "", false, [](std::int64_t) -> Double::Rule { return ShortcutRule(true); }},
     {"nan", '@', "P", true,
      [](std::int64_t position) -> Double::Rule {
        return
@@ -210,18 +262,29 @@ std::unique_ptr<Predictor> make_double(std::string_view name) {
 }
 
 std::vector<std::int32_t> answer_alphabet(const Task& task, std::int64_t length, std::int64_t samples) {
-  std::set<std::int32_t> of_answers, of_all;
+  const auto vocab = static_cast<std::size_t>(task.info().vocab_size);
+  std::vector<bool> of_answers(vocab), of_all(vocab);
   const std::uint64_t available = task.available(length);
   auto num = static_cast<std::uint64_t>(samples);
   if (available > 0 && available < num) num = available;
-  for (std::uint64_t index = 0; index < num; ++index) {
+  std::int64_t known = 0, rows_without_news = 0;
+  for (std::uint64_t index = 0; index < num && (known == 0 || rows_without_news < kRowsEach * known); ++index) {
     for (const ScoredToken& scored : task.draw({length, index, 0, Split::kTrain}).scored) {
-      of_all.insert(scored.target);
-      if (scored.answer >= 0) of_answers.insert(scored.target);
+      const auto target = static_cast<std::size_t>(scored.target);
+      const bool news = !of_all[target] || (scored.answer >= 0 && !of_answers[target]);
+      known += of_all[target] ? 0 : 1;
+      rows_without_news = news ? 0 : rows_without_news + 1;
+      of_all[target] = true;
+      if (scored.answer >= 0) of_answers[target] = true;
     }
   }
-  const std::set<std::int32_t>& tokens = of_answers.empty() ? of_all : of_answers;
-  return {tokens.begin(), tokens.end()};
+  const bool framing_only = std::find(of_answers.begin(), of_answers.end(), true) == of_answers.end();
+  const std::vector<bool>& held = framing_only ? of_all : of_answers;
+  std::vector<std::int32_t> tokens;
+  for (std::size_t token = 0; token < vocab; ++token) {
+    if (held[token]) tokens.push_back(static_cast<std::int32_t>(token));
+  }
+  return tokens;
 }
 
 }  // namespace lenbench

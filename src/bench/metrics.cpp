@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <map>
 #include <numeric>
 #include <stdexcept>
+#include <utility>
 
 #include "stats/intervals.h"
 
@@ -81,6 +81,9 @@ void CellMeter::add_facts(const Sample& sample) {
   std::map<std::string, double> facts = sample.facts;
   facts["prompt_tokens"] = static_cast<double>(sample.prompt_tokens);
   facts["answer_tokens"] = static_cast<double>(sample.scored.size());
+  const auto fed_back = std::count_if(sample.scored.begin(), sample.scored.end(),
+                                      [](const ScoredToken& scored) { return scored.fed_back; });
+  facts["given_tokens"] = static_cast<double>(sample.tokens.size()) - static_cast<double>(fed_back);
   for (const auto& [name, value] : facts) {
     if (!std::isfinite(value)) throw std::logic_error(fmt::format("fact '{}' of a sample is not finite", name));
     FactSums& sums = facts_[name];
@@ -92,24 +95,28 @@ void CellMeter::add_facts(const Sample& sample) {
 }
 
 void CellMeter::add_exact(const Sample& sample, const SamplePrediction& prediction, bool finite_sample) {
-  std::map<std::int32_t, bool> answers;
+  std::vector<std::pair<std::int32_t, bool>> rows;  // answer, right
+  rows.reserve(sample.scored.size());
   std::int64_t right_tokens = 0;
   for (std::size_t row = 0; row < sample.scored.size(); ++row) {
     const ScoredToken& scored = sample.scored[row];
     const bool right = finite_sample && prediction.argmax[row] == scored.target;
     right_tokens += right ? 1 : 0;
-    if (scored.answer >= 0) {
-      const auto [place, inserted] = answers.try_emplace(scored.answer, true);
-      place->second = place->second && right;
-    }
+    if (scored.answer >= 0) rows.emplace_back(scored.answer, right);
   }
-  std::int64_t right_answers = 0;
-  for (const auto& [answer, right] : answers) right_answers += right ? 1 : 0;
+  // A wrong row sorts before the right ones of its answer, so the first row of each answer decides.
+  if (!std::is_sorted(rows.begin(), rows.end())) std::sort(rows.begin(), rows.end());
+  std::int64_t right_answers = 0, num_answers = 0;
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    if (row > 0 && rows[row].first == rows[row - 1].first) continue;
+    ++num_answers;
+    right_answers += rows[row].second ? 1 : 0;
+  }
   const auto num_tokens = static_cast<std::int64_t>(sample.scored.size());
   tokens_.right.push_back(right_tokens);
   tokens_.n.push_back(num_tokens);
   answers_.right.push_back(right_answers);
-  answers_.n.push_back(static_cast<std::int64_t>(answers.size()));
+  answers_.n.push_back(num_answers);
   const bool exact = num_tokens > 0 && right_tokens == num_tokens;
   exact_right_ += exact ? 1 : 0;
   outcomes_ += !finite_sample ? 'x' : exact ? '1' : '0';

@@ -70,7 +70,10 @@ RunPlan make_plan(const PlanRequest& request, const PredictorInfo& model) {
       }
       for (const std::uint64_t seed : request.data_seeds) {
         Cell cell{task, length, samples, samples, seed, request.split, "", 0};
-        if (task->info().metric == TaskMetric::kPerplexity) cell.documents_sha256 = request.documents_sha256;
+        if (task->info().metric == TaskMetric::kPerplexity || task_needs_documents(task->info().name)) {
+          cell.documents_sha256 = request.documents_sha256;
+        }
+        if (!task->info().data_sha256.empty()) cell.documents_sha256 = task->info().data_sha256;
         std::string reason = obstacle(cell, request.max_positions, model);
         if (reason.empty()) {
           plan.cells.push_back(std::move(cell));

@@ -21,7 +21,7 @@ struct Cell {
   std::int64_t samples_requested = 0;  // more than `samples` only when the task has no more (documents run out)
   std::uint64_t data_seed = 0;
   Split split = Split::kTest;
-  std::string documents_sha256;   // perplexity over files; else empty
+  std::string documents_sha256;   // of documents or of a file of samples; else empty
   std::int64_t total_tokens = 0;  // task->total_tokens(length); 0 when the length is too short to ask
 };
 

@@ -33,6 +33,9 @@ const std::vector<CommandEntry>& commands();
 CommandEntry run_command();
 CommandEntry train_command();
 CommandEntry table_command();
+CommandEntry check_command();
+CommandEntry baseline_command();
+CommandEntry compare_command();
 CommandEntry plot_command();
 CommandEntry report_command();
 CommandEntry list_command();
@@ -40,6 +43,8 @@ CommandEntry show_command();
 CommandEntry gen_command();
 CommandEntry inspect_command();
 CommandEntry verify_command();
+CommandEntry audit_command();
+CommandEntry bench_command();
 CommandEntry selfcheck_command();
 CommandEntry completion_command();
 

@@ -93,6 +93,19 @@ std::int64_t parse_bytes(std::string_view text, std::string_view flag) {
   return static_cast<std::int64_t>(bytes);
 }
 
+double parse_seconds(std::string_view text, std::string_view flag) {
+  const double unit = text.ends_with("h") ? 3600 : text.ends_with("m") ? 60 : text.ends_with("s") ? 1 : 0;
+  double seconds = 0;
+  try {
+    seconds = unit > 0 ? unit * parse_real(text.substr(0, text.size() - 1), flag) : 0;
+  } catch (const Error&) {
+    seconds = 0;
+  }
+  if (!(seconds > 0))
+    throw Error(std::string(flag) + " is '" + std::string(text) + "'; write a time like 90s, 10m or 1.5h");
+  return seconds;
+}
+
 std::map<std::int64_t, std::int64_t> samples_per_length(const std::vector<std::int64_t>& lengths,
                                                         const std::string& samples,
                                                         const std::vector<std::string>& at) {

@@ -30,6 +30,9 @@ std::vector<std::int64_t> parse_length_list(const std::vector<std::string>& text
 // Bytes: a number, optionally fractional, with B, KB, MB, GB (1000) or KiB, MiB, GiB (1024).
 std::int64_t parse_bytes(std::string_view text, std::string_view flag);
 
+// Seconds: a number, optionally fractional, with s, m or h ("90s", "10m", "1.5h"). Throws Error on 0 and below.
+double parse_seconds(std::string_view text, std::string_view flag);
+
 // Samples per length. `samples` is one count for all or one per length in order; `at` is "L=N,..." and replaces single
 // lengths. Throws Error when the counts do not match the lengths, or `at` names a length that is not asked for.
 std::map<std::int64_t, std::int64_t> samples_per_length(const std::vector<std::int64_t>& lengths,

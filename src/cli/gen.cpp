@@ -1,14 +1,11 @@
 // `lenbench gen`: samples as JSON lines, or figures about them.
 #include <fmt/core.h>
-#include <openssl/evp.h>
 
 #include <algorithm>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "base/build_info.h"
 #include "base/error.h"
-#include "base/json.h"
 #include "base/numbers.h"
 #include "cli/command.h"
 #include "cli/flag_set.h"
@@ -17,6 +14,7 @@
 #include "cli/interrupt.h"
 #include "cli/samples.h"
 #include "cli/terminal.h"
+#include "tasks/sample_file.h"
 
 namespace lenbench::cli {
 namespace {
@@ -29,13 +27,14 @@ class Gen : public Command {
     flags.value("-n,--n", n_, "N", "Number of samples, from index 0");
     flags.value("--seed", seed_, "S", "Data seed");
     flags.value("--split", split_, "NAME", "train, validation or test");
-    flags.value("--format", format_, "NAME", "jsonl: a header line, then one sample a line");
+    flags.value("--format", format_, "NAME",
+                "jsonl: a header line, then one sample of ids a line; text: prompts and answers of byte tasks");
     flags.flag("--stats", stats_, "Print figures about the samples in place of them");
-    flags.list("--text", files_, "FILE", "Document for the task 'text' (repeat for more)");
+    flags.list("--text", files_, "FILE", "Document for 'text' and 'niah-bytes' (repeat for more)");
   }
 
   int run(const Parsed&) override {
-    require_one_of(format_, "--format", {"jsonl"});
+    require_one_of(format_, "--format", {"jsonl", "text"});
     const TaskSpec spec = parse_task_spec(task_);
     const std::unique_ptr<Task> task = make_task(spec, resources_for(spec.name, files_));
     key_.length = parse_at_least(length_, "--length", 1);
@@ -45,7 +44,8 @@ class Gen : public Command {
     stop_ = watch_interrupts();
     key_.index = static_cast<std::uint64_t>(count) - 1;
     if (task->available(key_.length) != 0) draw_checked(*task, key_);
-    return stats_ ? print_stats(*task, count) : print_samples(*task, count);
+    if (stats_) return print_stats(*task, count);
+    return format_ == "text" ? print_text(*task, count) : print_samples(*task, count);
   }
 
  private:
@@ -59,23 +59,20 @@ class Gen : public Command {
     Sha256Stream hash;
     for (std::int64_t i = 0; i < count; ++i) {
       if (*stop_) return kInterruptedExit;
-      hash.add(dump_json(sample_json(task, key_, sample(task, i))) + "\n");
+      hash.add(sample_line(task, key_, sample(task, i)) + "\n");
     }
-    const TaskInfo& info = task.info();
-    nlohmann::ordered_json header;
-    header["lenbench"] = version();
-    header["task"] = info.name;
-    header["task_version"] = info.version;
-    header["parameters"] = info.parameters;
-    header["length"] = key_.length;
-    header["samples"] = count;
-    header["seed"] = key_.seed;
-    header["split"] = split_;
-    header["sha256"] = hash.hex();
-    print_out(dump_json(header) + "\n");
+    print_out(sample_file_header(task, key_, count, version(), hash.hex()) + "\n");
     for (std::int64_t i = 0; i < count; ++i) {
       if (*stop_) return kInterruptedExit;
-      print_out(dump_json(sample_json(task, key_, sample(task, i))) + "\n");
+      print_out(sample_line(task, key_, sample(task, i)) + "\n");
+    }
+    return 0;
+  }
+
+  int print_text(const Task& task, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (*stop_) return kInterruptedExit;
+      print_out(sample_text_line(task, key_, sample(task, i)) + "\n");
     }
     return 0;
   }

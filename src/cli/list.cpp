@@ -78,7 +78,10 @@ class List : public Command {
   int run(const Parsed&) override {
     require_one_of(what_, "WHAT", {"tasks", "transforms", "positions", "reports", "papers", "checkpoints"});
     std::vector<Entry> entries;
-    if (what_ == "tasks") entries = zip(task_names(), task_summaries());
+    if (what_ == "tasks") {
+      entries = zip(task_names(), task_summaries());
+      for (const TaskAlias& alias : task_aliases()) entries.push_back({alias.name, "short for " + alias.spec});
+    }
     if (what_ == "transforms") entries = transforms();
     if (what_ == "positions") entries = positions();
     if (what_ == "reports") entries = zip(format_names(), format_summaries());

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/files.h"
 #include "base/names.h"
 #include "base/numbers.h"
 #include "bench/doubles.h"
@@ -12,6 +13,7 @@
 #include "cli/run_session.h"
 #include "cli/samples.h"
 #include "cli/terminal.h"
+#include "tasks/sample_file.h"
 
 namespace lenbench::cli {
 namespace {
@@ -28,7 +30,9 @@ class Run : public Command {
     flags.flag("--overwrite", overwrite_, "Move an existing FILE aside to FILE.old-N and start anew");
     flags.value("--seed", seed_, "S", "Data seed, or several: 0,1,2");
     flags.value("--split", split_, "NAME", "train, validation or test");
-    flags.list("--text", files_, "FILE", "Documents for the task 'text': UTF-8 files");
+    flags.list("--text", files_, "FILE", "Documents for 'text' and 'niah-bytes': UTF-8 files");
+    flags.value("--data", data_, "FILE",
+                "Ask the samples of a file that `gen` or another tool wrote, in place of --tasks");
     flags.value("--probe", probe_, "ROWS", "Attention statistics over rows: answer, all or none (checkpoints: answer)");
     flags.value("--device", device_, "NAME", "cpu, cuda or cuda:N");
     flags.value("--dtype", dtype_, "NAME", "float32 or float64");
@@ -54,7 +58,7 @@ class Run : public Command {
       throw Error("'run' does not expect '" + extra.front() + "' after the checkpoint; see 'lenbench run --help'");
     }
     files_.insert(files_.end(), extra.begin(), extra.end());
-    SessionRequest request = read_request(parsed.has("--output"));
+    SessionRequest request = read_request(parsed);
     request.choice = choose_model(model_);
     if (dry_run_) {
       print_out(dry_run_text(request, describe_unloaded(request.choice)));
@@ -64,25 +68,24 @@ class Run : public Command {
   }
 
  private:
-  SessionRequest read_request(bool has_output) const {
+  SessionRequest read_request(const Parsed& parsed) const {
     SessionRequest request;
     PlanRequest& plan = request.plan;
-    std::vector<std::string> tasks = parse_task_list(tasks_);
-    if (tasks.empty()) tasks = {files_.empty() ? "recall" : "text"};
-    plan.lengths = lengths_.empty() ? parse_length_list({"64..4096"}) : parse_length_list(lengths_);
-    plan.samples_at = samples_per_length(plan.lengths, samples_, samples_at_);
-    plan.data_seeds.clear();
-    for (const std::string& text : split(seed_, ',')) {
-      const std::uint64_t seed = parse_uint(text, "--seed");
-      if (std::find(plan.data_seeds.begin(), plan.data_seeds.end(), seed) != plan.data_seeds.end()) {
-        throw Error("--seed names " + text + " twice; name each seed once");
-      }
-      plan.data_seeds.push_back(seed);
+    if (parsed.has("--data")) {
+      add_data(parsed, plan);
+    } else {
+      std::vector<std::string> tasks = parse_task_list(tasks_);
+      if (tasks.empty()) tasks = {files_.empty() ? "recall" : "text"};
+      plan.lengths = parse_length_list({"64..4096"});
+      add_tasks(tasks, plan);
     }
-    plan.split = parse_split(split_);
+    if (!lengths_.empty()) plan.lengths = parse_length_list(lengths_);
+    plan.samples_at = samples_per_length(plan.lengths, samples_, samples_at_);
+    if (!parsed.has("--data")) {
+      plan.data_seeds = read_seeds();
+      plan.split = parse_split(split_);
+    }
     plan.max_positions = max_positions_.empty() ? 0 : parse_at_least(max_positions_, "--max-positions", 1);
-    add_tasks(tasks, plan);
-
     if (!probe_.empty()) {
       require_one_of(probe_, "--probe", {"answer", "all", "none"});
     }
@@ -103,7 +106,7 @@ class Run : public Command {
     const std::int64_t threads = parse_at_least(threads_, "--threads", 0);
     if (threads > 4096) throw Error("--threads is " + threads_ + "; it must be at most 4096");
     request.open.threads = static_cast<int>(threads);
-    request.has_output = has_output;
+    request.has_output = parsed.has("--output");
     request.output = output_;
     if (overwrite_ && !request.has_output) throw Error("--overwrite needs -o FILE");
     request.overwrite = overwrite_;
@@ -116,22 +119,47 @@ class Run : public Command {
     return request;
   }
 
+  std::vector<std::uint64_t> read_seeds() const {
+    std::vector<std::uint64_t> seeds;
+    for (const std::string& text : split(seed_, ',')) {
+      const std::uint64_t seed = parse_uint(text, "--seed");
+      if (std::find(seeds.begin(), seeds.end(), seed) != seeds.end()) {
+        throw Error("--seed names " + text + " twice; name each seed once");
+      }
+      seeds.push_back(seed);
+    }
+    return seeds;
+  }
+
+  // A file has its own task, lengths, seed and split.
+  void add_data(const Parsed& parsed, PlanRequest& plan) const {
+    for (const char* flag : {"--tasks", "--text", "--seed", "--split"}) {
+      if (parsed.has(flag)) throw Error(std::string(flag) + " has no meaning with --data: the file says what is asked");
+    }
+    const SampleFile file = read_sample_file(read_file(data_), printable(data_));
+    plan.tasks = {file.task};
+    plan.lengths = file.lengths;
+    plan.data_seeds = {file.seed};
+    plan.split = file.split;
+  }
+
   void add_tasks(const std::vector<std::string>& texts, PlanRequest& plan) const {
     bool any_text = false;
     for (const std::string& text : texts) {
       const TaskSpec spec = parse_task_spec(text);
-      const bool is_text = spec.name == "text";
+      const bool is_text = task_needs_documents(spec.name);
       const TaskResources resources = resources_for(spec.name, is_text ? files_ : std::vector<std::string>{});
       if (is_text) plan.documents_sha256 = documents_sha256(resources);
       any_text = any_text || is_text;
       plan.tasks.push_back(make_task(spec, resources));
     }
-    if (!files_.empty() && !any_text) throw Error("--text is only for the task 'text'; add it to --tasks");
+    if (!files_.empty() && !any_text)
+      throw Error("--text is only for the task 'text' and others on documents; add one to --tasks");
   }
 
   std::string model_, samples_ = "200", output_, seed_ = "0", split_ = "test", probe_, device_ = "cpu";
   std::string dtype_ = "float32", threads_ = "0", attention_path_ = "auto", transform_, batch_ = "0", memory_;
-  std::string max_positions_;
+  std::string max_positions_, data_;
   std::vector<std::string> tasks_, lengths_, samples_at_, files_;
   bool overwrite_ = false, allow_nonfinite_ = false, dry_run_ = false, json_ = false;
   bool quiet_ = false, json_progress_ = false;
@@ -145,7 +173,8 @@ CommandEntry run_command() {
           "lenbench run recall-asentmax-nape --tasks recall --lengths 64..65536 --samples 200 \\\n"
           "    --samples-at 16384=32,65536=8 -o out.jsonl\n"
           "lenbench run path/to/checkpoint --tasks recall:density=4,mqmtar --lengths 64,96,128 --dry-run\n"
-          "lenbench run path/to/checkpoint --lengths 1024 --text book.txt letters.txt",
+          "lenbench run path/to/checkpoint --lengths 1024 --text book.txt letters.txt\n"
+          "lenbench gen recall --length 256 --n 50 > set.jsonl && lenbench run oracle --data set.jsonl",
           [] { return std::unique_ptr<Command>(std::make_unique<Run>()); }};
 }
 

@@ -1,41 +1,24 @@
 // One run from request to exit code: output opened, model loaded, Cells measured and written, table printed.
 #include "cli/run_session.h"
 
-#include <fmt/chrono.h>
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <chrono>
-#include <fstream>
 #include <map>
 #include <set>
-#include <thread>
 
-#include "base/build_info.h"
 #include "base/error.h"
 #include "base/numbers.h"
 #include "cli/interrupt.h"
 #include "cli/record_output.h"
 #include "cli/run_progress.h"
+#include "cli/setting.h"
 #include "cli/terminal.h"
 #include "report/run_table.h"
+#include "tasks/catalog.h"
 
 namespace lenbench::cli {
 namespace {
-
-std::string utc_now() {
-  const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now));
-}
-
-std::string cpu_name() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    const std::size_t colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "unknown";
-}
 
 // A length that no task can ask is a mistake in --lengths, not a Cell to skip.
 void require_askable_lengths(const PlanRequest& plan) {
@@ -133,6 +116,12 @@ std::string dry_run_text(const SessionRequest& request, const PredictorInfo& mod
 int run_session(const SessionRequest& request) {
   const std::atomic<bool>* stop = watch_interrupts();
   require_askable_lengths(request.plan);
+  for (const std::shared_ptr<const Task>& task : request.plan.tasks) {
+    for (const std::int64_t length : request.plan.lengths) {
+      const std::string note = task->note(length);
+      if (!note.empty()) print_note(fmt::format("{} at {}: {}", format_spec(*task), length, note));
+    }
+  }
   std::unique_ptr<RecordWriter> writer;
   std::vector<Record> records;
   if (request.has_output) {
@@ -160,12 +149,7 @@ int run_session(const SessionRequest& request) {
                              plan.cells.size() + plan.skipped.size(), writer->path()));
     }
   }
-  options.setting.lenbench_version = version();
-  options.setting.commit = commit();
-  options.setting.torch_version = model.torch_version;
-  options.setting.cpu = cpu_name();
-  options.setting.threads =
-      request.open.threads > 0 ? request.open.threads : static_cast<int>(std::thread::hardware_concurrency());
+  options.setting = make_setting(model.torch_version, request.open.threads);
   options.wall_clock = utc_now;
   options.stop = stop;
 

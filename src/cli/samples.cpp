@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -62,18 +61,12 @@ void append_tokens(std::string& text, const TaskInfo& info, const Sample& sample
 
 void append_explanation(std::string& text, const TaskInfo& info, const Sample& sample) {
   text += "sources (positions that hold the answers):";
-  for (const std::int64_t position : sample.sources) text += fmt::format(" {}", position);
+  const std::size_t shown = std::min(kShownRows, sample.sources.size());
+  for (std::size_t i = 0; i < shown; ++i) text += fmt::format(" {}", sample.sources[i]);
+  if (shown < sample.sources.size()) text += fmt::format(" ({} more)", sample.sources.size() - shown);
   text += "\n";
   for (std::size_t i = 0; i < info.examples.size(); ++i) {
-    const WorkedExample& example = info.examples[i];
-    text += fmt::format("example {}: {}\n  tokens:", i + 1, example.note);
-    for (const std::int32_t token : example.tokens) text += " " + token_text(info.specials, token);
-    text += "\n  answers:";
-    for (std::size_t j = 0; j < example.targets.size(); ++j) {
-      text += fmt::format(" {} after position {}{}", token_text(info.specials, example.targets[j]),
-                          example.positions[j], j + 1 < example.targets.size() ? "," : "");
-    }
-    text += "\n";
+    text += fmt::format("example {}: {}\n{}", i + 1, info.examples[i].note, example_text(info, info.examples[i]));
   }
 }
 
@@ -93,23 +86,15 @@ std::vector<std::string> bundled_documents() {
 
 }  // namespace
 
-nlohmann::ordered_json sample_json(const Task& task, const DrawKey& key, const Sample& sample) {
-  nlohmann::ordered_json scored = nlohmann::ordered_json::array();
-  for (const ScoredToken& row : sample.scored) {
-    scored.push_back(
-        {{"position", row.position}, {"target", row.target}, {"answer", row.answer}, {"fed_back", row.fed_back}});
+std::string example_text(const TaskInfo& info, const WorkedExample& example) {
+  std::string text = "  tokens:";
+  for (const std::int32_t token : example.tokens) text += " " + token_text(info.specials, token);
+  text += "\n  answers:";
+  for (std::size_t j = 0; j < example.targets.size(); ++j) {
+    text += fmt::format(" {} after position {}{}", token_text(info.specials, example.targets[j]), example.positions[j],
+                        j + 1 < example.targets.size() ? "," : "");
   }
-  nlohmann::ordered_json facts = nlohmann::ordered_json::object();
-  for (const auto& [name, value] : sample.facts) facts[name] = value;
-  nlohmann::ordered_json line;
-  line["address"] = format_address(task, key);
-  line["length"] = key.length;
-  line["prompt_tokens"] = sample.prompt_tokens;
-  line["tokens"] = sample.tokens;
-  line["scored"] = std::move(scored);
-  line["sources"] = sample.sources;
-  line["facts"] = std::move(facts);
-  return line;
+  return text + "\n";
 }
 
 std::string sample_text(const Task& task, const DrawKey& key, const Sample& sample, bool explain) {
@@ -147,8 +132,9 @@ std::string tokens_text(const TaskInfo& info, std::span<const std::int32_t> toke
 
 TaskResources resources_for(const std::string& task, const std::vector<std::string>& files) {
   TaskResources resources;
-  if (task != "text") {
-    if (!files.empty()) throw Error("--text is only for the task 'text', not for '" + task + "'");
+  if (!task_needs_documents(task)) {
+    if (!files.empty())
+      throw Error("--text is only for the task 'text' and others on documents, not for '" + task + "'");
     return resources;
   }
   for (const std::string& file : files.empty() ? bundled_documents() : files) {

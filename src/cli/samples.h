@@ -11,9 +11,8 @@
 
 namespace lenbench::cli {
 
-// {"address", "length", "prompt_tokens", "tokens", "scored", "sources", "facts"}; `scored` is a list of {"position",
-// "target", "answer", "fed_back"}, positions count from 0.
-nlohmann::ordered_json sample_json(const Task& task, const DrawKey& key, const Sample& sample);
+// A worked example for people, indented, each line with a line feed: tokens as fed, and the answers with their rows.
+std::string example_text(const TaskInfo& info, const WorkedExample& example);
 
 // For people: the address, sizes, facts, tokens with ids, and what must be answered. `explain` adds for each answer
 // where its tokens stand in the prompt, and the task's worked examples.
@@ -23,7 +22,7 @@ std::string sample_text(const Task& task, const DrawKey& key, const Sample& samp
 // counted.
 std::string tokens_text(const TaskInfo& info, std::span<const std::int32_t> tokens, std::size_t most);
 
-// Documents for tasks that need them: the files named, else the bundled ones. Reads nothing unless `task` is "text".
+// Documents for tasks that need them: the files named, else the bundled ones. Reads nothing unless `task` needs them.
 // Throws Error for an unreadable, empty or non-UTF-8 file.
 TaskResources resources_for(const std::string& task, const std::vector<std::string>& files);
 

@@ -49,10 +49,12 @@ struct RowStats {
   float* top_score = nullptr;       // largest score, bias included: with `top` it gives the weight of any one key
 };
 
-// How much may be proven away. All settings give the same weights; the switches exist so that tests can compare them.
+// Which ways are open. All settings give the same weights (`dense` up to rounding, the others bit for bit); the
+// switches exist so that tests can compare them.
 struct StreamingOptions {
   bool windows = true;           // ALiBi heads: leave out keys whose weight is proven 0
   bool duplicates = true;        // slope-0 heads with few distinct (k, v) rows: attend over those, with multiplicities
+  bool dense = true;             // slope-0 entmax rows of which a sample says that much survives: weighed as a matrix
   std::uint32_t visit_seed = 0;  // nonzero: entmax visits blocks of keys in a shuffled order; same bits
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/row_solver.h"
+#include "kernels/stream_dense.h"
 #include "kernels/stream_tile.h"
 
 namespace lenbench::kernels::LENBENCH_KERNEL_VARIANT {
@@ -25,8 +26,8 @@ inline float safe_threshold(float top, double value, const Normalizer<float>& no
 }
 
 // Thresholds from a subset of the keys visible to every lane: the newest ones and a strided sample of the rest. Keys
-// must not repeat, or the bound would be too high.
-inline void seed_thresholds(const StreamHead& head, const QueryTile& tile, std::int64_t begin,
+// must not repeat, or the bound would be too high. Lanes of `done` are left alone.
+inline void seed_thresholds(const StreamHead& head, const QueryTile& tile, std::int64_t begin, unsigned done,
                             const Normalizer<float>& norm, const StreamScratch& scratch, EntmaxState& state,
                             StreamingCounters& counters) {
   const std::int64_t common = tile.least - begin;
@@ -46,7 +47,7 @@ inline void seed_thresholds(const StreamHead& head, const QueryTile& tile, std::
   Vec<float> top[2], high[2], low[2];
   threshold_tile<float>(scratch.scores, samples + kRecent, norm, top, high, low);
   for (int i = 0; i < tile.used; ++i) {
-    if (tile.visible[i] == 0) continue;
+    if (tile.visible[i] == 0 || (done >> i & 1) != 0) continue;
     const int g = i / kWidth, lane = i % kWidth;
     state.threshold[i] =
         safe_threshold(top[g][lane], static_cast<double>(high[g][lane]) + static_cast<double>(low[g][lane]), norm);
@@ -270,14 +271,21 @@ inline void sweep_shuffled(const StreamHead& head, const QueryTile& tile, std::i
 
 inline void entmax_tile(const StreamHead& head, const QueryTile& tile, const Normalizer<float>& norm,
                         const StreamScratch& scratch, StreamingCounters& counters) {
+  unsigned seeing = 0, diffuse = 0;
+  for (int i = 0; i < tile.used; ++i) seeing |= tile.visible[i] > 0 ? 1u << i : 0u;
+  if (head.slope == 0 && head.options.dense) {
+    diffuse = diffuse_rows(head, tile, norm, scratch, counters);
+    if (diffuse != 0) dense_rows(head, tile, diffuse, norm, scratch, counters);
+  }
   EntmaxState state;
   for (int i = 0; i < kRows; ++i) {
-    state.threshold[i] = tile.visible[i] > 0 ? Simd<float>::kMasked : __builtin_inff();
+    const bool sparse = ((seeing & ~diffuse) >> i & 1) != 0;
+    state.threshold[i] = sparse ? Simd<float>::kMasked : __builtin_inff();
     state.limit[i] = kFirstLimit;
   }
-  if (tile.most > 0) {
+  if ((seeing & ~diffuse) != 0) {
     const std::int64_t begin = window_begin(head, tile, 1 / (head.alpha - 1));
-    seed_thresholds(head, tile, begin, norm, scratch, state, counters);
+    seed_thresholds(head, tile, begin, diffuse, norm, scratch, state, counters);
     if (head.options.visit_seed != 0)
       sweep_shuffled(head, tile, begin, norm, scratch, state, counters);
     else
@@ -287,7 +295,7 @@ inline void entmax_tile(const StreamHead& head, const QueryTile& tile, const Nor
   for (int i = 0; i < tile.used; ++i) {
     if (tile.visible[i] == 0)
       write_empty_row(head, tile, i);
-    else
+    else if ((diffuse >> i & 1) == 0)
       finish_row(head, tile, i, exact, scratch, state);
   }
 }

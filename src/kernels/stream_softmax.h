@@ -13,7 +13,7 @@ struct SoftmaxState {
 };
 
 // Raises the running maxima to cover `scores` and rescales what has been summed.
-inline void raise_maximum(const float* scores, std::int64_t keys, std::int64_t head_size, float* outputs,
+inline void raise_maximum(const float* scores, std::int64_t keys, std::int64_t head_size, const StreamScratch& scratch,
                           SoftmaxState& state) {
   Vec<float> next[2] = {state.top[0], state.top[1]};
   for (std::int64_t j = 0; j < keys; ++j)
@@ -30,8 +30,9 @@ inline void raise_maximum(const float* scores, std::int64_t keys, std::int64_t h
       z *= static_cast<double>(factor[i]);
     }
     for (std::int64_t c = 0; c < head_size; ++c) {
-      float* at = outputs + c * kRows + g * kWidth;
-      store<float>(at, load<float>(at) * factor);
+      const std::int64_t at = c * kRows + g * kWidth;
+      store<float>(scratch.outputs + at, load<float>(scratch.outputs + at) * factor);
+      for (int i = 0; i < kWidth; ++i) scratch.totals[at + i] *= static_cast<double>(factor[i]);
     }
     state.top[g] = next[g];
   }
@@ -45,7 +46,7 @@ inline void softmax_block(const StreamHead& head, const QueryTile& tile, std::in
   bias_and_mask(tile, begin, 1, keys, head.slope, scores);
   if (begin == 0)
     for (int g = 0; g < 2; ++g) state.first_score[g] = load<float>(scores + g * kWidth);
-  raise_maximum(scores, keys, head.head_size, scratch.outputs, state);
+  raise_maximum(scores, keys, head.head_size, scratch, state);
   LaneSum<float> z, w;
   for_keys<float>(
       keys,
@@ -67,18 +68,25 @@ inline void softmax_block(const StreamHead& head, const QueryTile& tile, std::in
                   scratch.outputs, kRows, true);
 }
 
-inline void softmax_tile(const StreamHead& head, const QueryTile& tile, const StreamScratch& scratch,
-                         StreamingCounters& counters) {
-  const std::int64_t begin = window_begin(head, tile, 104);
-  SoftmaxState state;
-  for (int g = 0; g < 2; ++g) state.top[g] = state.first_score[g] = splat<float>(Simd<float>::kMasked);
-  for (std::int64_t i = 0; i < head.head_size * kRows; ++i) scratch.outputs[i] = 0;
-  for (std::int64_t block = (tile.most - 1) / kKeyBlock; block >= begin / kKeyBlock; --block) {
-    const std::int64_t first = block * kKeyBlock;
-    const std::int64_t keys = tile.most - first < kKeyBlock ? tile.most - first : kKeyBlock;
-    softmax_block(head, tile, first, keys, scratch, state);
-    counters.scored_pairs += keys * tile.used;
+// Moves what a few blocks have summed into the double totals: a thousand equal addends would drift in fp32.
+inline void flush_outputs(std::int64_t head_size, const StreamScratch& scratch) {
+  for (std::int64_t i = 0; i < head_size * kRows; ++i) {
+    scratch.totals[i] += static_cast<double>(scratch.outputs[i]);
+    scratch.outputs[i] = 0;
   }
+}
+
+struct SoftmaxTile {
+  QueryTile tile;
+  StreamScratch scratch;  // the tile's own queries, outputs and totals
+  SoftmaxState state;
+  std::int64_t begin = 0;  // first key it looks at
+};
+
+inline void finish_softmax(const StreamHead& head, const SoftmaxTile& at) {
+  const auto& [tile, scratch, state, begin] = at;
+  flush_outputs(head.head_size, scratch);
+  for (std::int64_t i = 0; i < head.head_size * kRows; ++i) scratch.outputs[i] = static_cast<float>(scratch.totals[i]);
   Vec<float> sink[2];
   for (int g = 0; g < 2; ++g) sink[g] = exp<float>(state.first_score[g] - state.top[g]);
   for (int i = 0; i < tile.used; ++i) {
@@ -91,6 +99,40 @@ inline void softmax_tile(const StreamHead& head, const QueryTile& tile, const St
                 {entropy_of(state.z[i], state.w[i]), static_cast<double>(sink[i / kWidth][i % kWidth]) / state.z[i],
                  1 / state.z[i], static_cast<double>(state.top[i / kWidth][i % kWidth]), tile.visible[i]});
   }
+}
+
+// The tiles of rows row_begin .. row_end - 1 (at most kTileGroup tiles), block by block together, so that a block of
+// keys and values is fetched once for all.
+inline void softmax_tiles(const StreamHead& head, std::int64_t row_begin, std::int64_t row_end,
+                          const StreamScratch& scratch, StreamingCounters& counters) {
+  constexpr std::int64_t kFlushBlocks = 8;
+  SoftmaxTile tiles[kTileGroup];
+  int used = 0;
+  std::int64_t most = 0;
+  for (std::int64_t first = row_begin; first < row_end; first += kRows, ++used) {
+    SoftmaxTile& at = tiles[used];
+    at.scratch = scratch.of_tile(used, head.head_size);
+    at.tile = pack_queries(head, first, row_end, at.scratch.queries);
+    at.begin = window_begin(head, at.tile, 104);
+    for (int g = 0; g < 2; ++g) at.state.top[g] = at.state.first_score[g] = splat<float>(Simd<float>::kMasked);
+    for (std::int64_t i = 0; i < head.head_size * kRows; ++i) at.scratch.outputs[i] = 0, at.scratch.totals[i] = 0;
+    if (at.tile.most > most) most = at.tile.most;
+  }
+  for (std::int64_t block = (most - 1) / kKeyBlock; block >= 0; --block) {
+    const std::int64_t first = block * kKeyBlock;
+    bool any = false;
+    for (int t = 0; t < used; ++t) {
+      SoftmaxTile& at = tiles[t];
+      any |= block >= at.begin / kKeyBlock;
+      if (first >= at.tile.most || block < at.begin / kKeyBlock) continue;
+      const std::int64_t keys = at.tile.most - first < kKeyBlock ? at.tile.most - first : kKeyBlock;
+      softmax_block(head, at.tile, first, keys, at.scratch, at.state);
+      counters.scored_pairs += keys * at.tile.used;
+      if (block % kFlushBlocks == 0) flush_outputs(head.head_size, at.scratch);
+    }
+    if (!any) break;
+  }
+  for (int t = 0; t < used; ++t) finish_softmax(head, tiles[t]);
 }
 
 }  // namespace lenbench::kernels::LENBENCH_KERNEL_VARIANT

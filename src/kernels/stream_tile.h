@@ -8,14 +8,16 @@ namespace lenbench::kernels::LENBENCH_KERNEL_VARIANT {
 
 constexpr int kRows = kTileRows<float>;
 constexpr int kWidth = kLanes<float>;
+constexpr int kTileGroup = 4;                // tiles of one work item
 constexpr std::int64_t kKeyBlock = 64;       // keys of a softmax block; blocks start at multiples of it
 constexpr std::int64_t kMostSamples = 1024;  // keys of the strided sample that seeds a threshold
 constexpr std::int64_t kRecent = 64;         // newest keys that seed it too
 
 // Scratch of one thread, carved from one allocation.
 struct StreamScratch {
-  float* queries;      // [head_size][kRows]
-  float* outputs;      // [head_size][kRows]
+  float* queries;      // [kTileGroup][head_size][kRows]
+  float* outputs;      // [kTileGroup][head_size][kRows]
+  double* totals;      // [kTileGroup][head_size][kRows]
   float* scores;       // [max(kMostSamples + kRecent, distinct)][kRows]
   float* counts;       // [distinct][kRows]
   float* list_scores;  // [kRows][list_stride]
@@ -30,8 +32,9 @@ struct StreamScratch {
     // Not a power of two, so that the lists of a tile do not share cache sets.
     list_stride = (keys + 3 * kWidth) / 16 * 16 + 16 + 48;
     gathered = take<double>(next, head_size);
-    queries = take<float>(next, head_size * kRows);
-    outputs = take<float>(next, head_size * kRows);
+    totals = take<double>(next, kTileGroup * head_size * kRows);
+    queries = take<float>(next, kTileGroup * head_size * kRows);
+    outputs = take<float>(next, kTileGroup * head_size * kRows);
     scores = take<float>(next, (sampled > distinct ? sampled : distinct) * kRows);
     counts = take<float>(next, distinct * kRows);
     exact = take<double>(next, list_stride);
@@ -40,6 +43,16 @@ struct StreamScratch {
     bytes = static_cast<std::size_t>(next - static_cast<char*>(memory));
   }
   std::size_t bytes;
+
+  StreamScratch() = default;
+  // The same scratch with queries, outputs and totals of the group's tile `t` in front.
+  StreamScratch of_tile(int t, std::int64_t head_size) const {
+    StreamScratch moved = *this;
+    moved.queries += t * head_size * kRows;
+    moved.outputs += t * head_size * kRows;
+    moved.totals += t * head_size * kRows;
+    return moved;
+  }
 
  private:
   template <typename T>

@@ -144,7 +144,10 @@ inline void solve_tile(const T* scores, const T* counts, std::int64_t keys, T be
     bool moving = false;
     for (int g = 0; g < 2; ++g) {
       const Vec<T> f = weights.vector(g);
-      const Vec<T> step = norm_excess<T, kShape>(weights, g, beta) / larger(slopes.vector(g), splat<T>(Simd<T>::kTiny));
+      // A lane that is done stands still, so that its bits do not depend on its neighbours.
+      const Vec<T> step = select(
+          f > splat<T>(1 + tolerance),
+          norm_excess<T, kShape>(weights, g, beta) / larger(slopes.vector(g), splat<T>(Simd<T>::kTiny)), Vec<T>{});
       const Vec<T> rest = low[g] + step, next = high[g] + rest;
       low[g] = (high[g] - next) + rest;
       high[g] = next;
@@ -209,18 +212,18 @@ inline void normalize_shape(T* scores, const T* counts, std::int64_t keys, const
 }
 
 // The thresholds alone, for alpha > 1: high + low of (alpha - 1) * (score - top) per lane. Leaves the scores shifted
-// and scaled so.
-template <typename T>
+// and scaled so. kCounted: keys stand for as many as `counts` says (same layout as scores).
+template <typename T, bool kCounted = false>
 inline void threshold_tile(T* scores, std::int64_t keys, const Normalizer<T>& norm, Vec<T> (&top)[2], Vec<T> (&high)[2],
-                           Vec<T> (&low)[2]) {
+                           Vec<T> (&low)[2], const T* counts = nullptr) {
   tile_maximum<T>(scores, keys, top);
   shift_tile<T>(scores, keys, norm.scale, top);
   if (norm.shape == Shape::kSquare)
-    solve_tile<T, Shape::kSquare, false>(scores, nullptr, keys, norm.beta, high, low);
+    solve_tile<T, Shape::kSquare, kCounted>(scores, counts, keys, norm.beta, high, low);
   else if (norm.shape == Shape::kLinear)
-    solve_tile<T, Shape::kLinear, false>(scores, nullptr, keys, norm.beta, high, low);
+    solve_tile<T, Shape::kLinear, kCounted>(scores, counts, keys, norm.beta, high, low);
   else
-    solve_tile<T, Shape::kPower, false>(scores, nullptr, keys, norm.beta, high, low);
+    solve_tile<T, Shape::kPower, kCounted>(scores, counts, keys, norm.beta, high, low);
 }
 
 // Turns scores [keys][lanes] (Simd::kMasked where a lane may not look) into weights in place. `counts` (same layout)

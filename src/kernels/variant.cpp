@@ -23,12 +23,17 @@ void stream_rows(const StreamHead& head, std::int64_t row_begin, std::int64_t ro
   Multiplicities multiplicities;
   multiplicities.counts = scratch.counts;
   if (head.key_ids) start_multiplicities(head, head.visible[row_begin], multiplicities);
+  if (!head.key_ids && norm.shape == Shape::kSoftmax) {
+    for (std::int64_t first = row_begin; first < row_end; first += kTileGroup * kRows) {
+      const std::int64_t end = first + kTileGroup * kRows < row_end ? first + kTileGroup * kRows : row_end;
+      softmax_tiles(head, first, end, scratch, counters);
+    }
+    return;
+  }
   for (std::int64_t first = row_begin; first < row_end; first += kRows) {
     const QueryTile tile = pack_queries(head, first, row_end, scratch.queries);
     if (head.key_ids)
       duplicates_tile(head, tile, norm, scratch, multiplicities, counters);
-    else if (norm.shape == Shape::kSoftmax)
-      softmax_tile(head, tile, scratch, counters);
     else
       entmax_tile(head, tile, norm, scratch, counters);
   }

@@ -8,6 +8,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -47,6 +48,9 @@ struct EvaluationRequest {
   std::vector<std::int64_t> lengths;        // [B]; needed for kAll
   at::Tensor source_keys_BQ;                // int64 [B, Q]: keys for source mass, -1: none; undefined: none at all
   std::vector<HeadStats>* stats = nullptr;  // [layers * H], layer-major, added to
+  // Sees each layer's request before it is answered; every row of the last layer is then computed, wanted or not.
+  std::function<void(std::int64_t layer, const AttendRequest& request)> on_attend;
+  double* attention_seconds = nullptr;  // added to: wall-clock time inside attend
   // kAnswer: receives for each layer the statistics of the wanted rows, [B, H, Q]; needs `stats`.
   std::vector<RowStatistics>* wanted_rows = nullptr;
 };

@@ -11,6 +11,7 @@
 #include <ATen/ops/where.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <stdexcept>
 
@@ -94,11 +95,12 @@ at::Tensor Decoder::hidden(const EvaluationRequest& request) const {
     x_BTE.slice(1, begin, end).copy_(embed(tokens_BT.slice(1, begin, end)));
   }
 
+  const bool all_rows = request.probe == ProbeRows::kAll || request.on_attend;
   std::vector<HeadStats> layer_stats;
   RowStatistics layer_rows;
   for (std::size_t l = 0; l < layers_.size(); ++l) {
     const Layer& layer = layers_[l];
-    const bool wanted_only = l + 1 == layers_.size() && request.probe != ProbeRows::kAll;
+    const bool wanted_only = l + 1 == layers_.size() && !all_rows;
     Projected projected = project(layer, x_BTE, !wanted_only);
     if (wanted_only) {
       x_BTE = gather_rows(x_BTE, wanted_BQ);
@@ -118,7 +120,12 @@ at::Tensor Decoder::hidden(const EvaluationRequest& request) const {
       attention.source_keys_BQ = wanted_only ? request.source_keys_BQ : source_keys_BT;
       if (request.wanted_rows != nullptr) attention.rows = &layer_rows;
     }
+    if (request.on_attend) request.on_attend(static_cast<std::int64_t>(l), attention);
+    const auto started = std::chrono::steady_clock::now();
     const at::Tensor attended_BHQD = attend(attention);
+    if (request.attention_seconds != nullptr) {
+      *request.attention_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
+    }
     if (attention.rows != nullptr) {
       request.wanted_rows->push_back(wanted_only ? layer_rows : gather_statistics(layer_rows, wanted_BQ));
     }
@@ -132,7 +139,7 @@ at::Tensor Decoder::hidden(const EvaluationRequest& request) const {
       x_chunk.copy_(finish_block(layer, x_chunk, attended_BHQD.slice(2, begin, end).transpose(1, 2).flatten(2)));
     }
   }
-  if (request.probe == ProbeRows::kAll) x_BTE = gather_rows(x_BTE, wanted_BQ);
+  if (all_rows) x_BTE = gather_rows(x_BTE, wanted_BQ);
   for (std::int64_t begin = 0; begin < x_BTE.size(1); begin += chunk) {
     at::Tensor x_chunk = x_BTE.slice(1, begin, std::min(x_BTE.size(1), begin + chunk));
     x_chunk.copy_(norm(x_chunk, final_norm_E_));

@@ -22,7 +22,7 @@ struct Question {
   std::uint64_t data_seed = 0;
   std::string split = "test";
   std::string metric;            // "exact_match" or "perplexity"
-  std::string documents_sha256;  // perplexity over files: hash of names and bytes; else empty
+  std::string documents_sha256;  // of the documents behind a task, or of a file of samples; else empty
   template <class Visitor, class Self>
   static void fields(Visitor&& visit, Self& self) {
     visit("task", self.task);

@@ -9,6 +9,7 @@
 #include "record/store.h"
 #include "report/grid_fields.h"
 #include "report/grid_state.h"
+#include "report/length_note.h"
 #include "report/reading.h"
 
 namespace lenbench {
@@ -81,8 +82,10 @@ std::uint32_t GridBuilder::State::column_of(Group& group, const Record& record) 
   const std::uint32_t column = group.column_keys.number(label);
   if (column == group.columns.size()) {
     const std::int64_t length = by_length ? record.question.length : 0;
-    group.columns.push_back({field_order(column_field, record), label.empty() ? "none" : std::move(label), length});
+    group.columns.push_back({field_order(column_field, record), label.empty() ? "none" : std::move(label), length, ""});
   }
+  std::string& remark = group.columns[column].remark;
+  if (remark.empty()) remark = length_note(record);
   return column;
 }
 
@@ -112,7 +115,7 @@ void GridBuilder::State::add(const Record& record) {
   group.several_answers = group.several_answers || (m.answer && m.answer->n > m.samples);
   group.single_answers = group.single_answers || (m.answer && m.answer->n == m.samples);
   const Metric shown = metrics.front().metric;
-  if (request.mark_best && outcomes_decide(m, shown)) kept.outcomes = pack_outcomes(record.outcomes);
+  if (request.mark_best && outcomes_decide(m, shown)) kept.outcomes = outcome_bits(record.outcomes);
   if (request.mark_best && shown == Metric::kPerplexity) kept.nats = nats_a_token(record);
   if (request.metric && is_attention(request.metric->metric) && !m.probe_rows.empty()) {
     const auto known = std::find(group.probes.begin(), group.probes.end(), m.probe_rows);

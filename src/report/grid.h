@@ -72,6 +72,7 @@ struct GridRow {
 struct GridColumn {
   std::string label;
   std::int64_t length = 0;  // nominal; 0: a named value
+  std::string remark = {};  // one line: tokens that differ from the label; else empty
 };
 
 struct Grid {

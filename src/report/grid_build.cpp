@@ -206,7 +206,8 @@ Grid GridBuilder::State::build(const Group& group, std::uint8_t probe) const {
   std::map<std::uint32_t, std::size_t> places;
   for (const std::uint32_t column : columns) {
     places[column] = grid.columns.size();
-    grid.columns.push_back({group.columns[column].label, group.columns[column].length});
+    const ColumnDraft& draft = group.columns[column];
+    grid.columns.push_back({draft.label, draft.length, by_length ? draft.remark : ""});
   }
 
   const std::map<std::string, std::vector<bool>> differ = differing_fields(group);

@@ -45,6 +45,7 @@ struct ColumnDraft {
   std::int64_t order = 0;
   std::string label;
   std::int64_t length = 0;
+  std::string remark;  // the first length_note of its Records
 };
 
 struct Group {

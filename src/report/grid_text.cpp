@@ -115,9 +115,9 @@ GridText grid_text(const Grid& grid) {
   for (const GridRow& row : grid.rows) trained = trained || row.train_length > 0;
   text.header.push_back("model");
   if (trained) text.header.push_back("trained at");
-  for (const GridColumn& column : grid.columns) text.header.push_back(column.label);
-
   Notes notes;
+  for (const GridColumn& column : grid.columns) text.header.push_back(column.label + notes.mark(column.remark));
+
   for (const GridRow& row : grid.rows) {
     std::vector<std::string> line = {row.name + notes.mark(row.remark)};
     if (trained) line.push_back(row.train_length > 0 ? std::to_string(row.train_length) : "");

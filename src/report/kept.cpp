@@ -53,7 +53,7 @@ void aggregate_repeats(const Repeats& parts, std::size_t which, Aggregate aggreg
   cell.value = aggregate == Aggregate::kMedian ? median(values) : *std::max_element(values.begin(), values.end());
 }
 
-std::string pack_outcomes(const std::string& outcomes) {
+std::string outcome_bits(const std::string& outcomes) {
   std::string packed((outcomes.size() + 7) / 8, '\0');
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     if (outcomes[i] == '1') packed[i / 8] = static_cast<char>(packed[i / 8] | (1 << i % 8));

@@ -44,7 +44,7 @@ bool has_value(const Kept& kept, std::size_t which);
 void aggregate_repeats(const Repeats& parts, std::size_t which, Aggregate aggregate, GridCell& cell);
 
 // Packs "01x" to bits ('1' is 1), for `paired_counts`.
-std::string pack_outcomes(const std::string& outcomes);
+std::string outcome_bits(const std::string& outcomes);
 // Samples right for the first alone and for the second alone.
 struct PairedCounts {
   std::int64_t only_first = 0, only_second = 0;

@@ -9,6 +9,7 @@
 #include "base/names.h"
 #include "report/grid.h"
 #include "report/grid_text.h"
+#include "report/length_note.h"
 
 namespace lenbench {
 
@@ -70,7 +71,8 @@ std::vector<std::string> line_of(const Record& record, bool is_perplexity, Notes
   const Measurement& m = record.measurement;
   const bool ok = record.status == "ok";
   const std::string samples = std::to_string(m.samples) + notes.mark(note_of(record));
-  std::vector<std::string> line = {std::to_string(record.question.length), effective(m), samples};
+  const std::string label = std::to_string(record.question.length) + notes.mark(length_note(record));
+  std::vector<std::string> line = {label, effective(m), samples};
   if (is_perplexity) {
     line.push_back(ok ? std::to_string(m.nll_tokens) : kNothing);
     line.push_back(ok ? perplexity(m) : kNothing);

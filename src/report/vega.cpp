@@ -33,11 +33,12 @@ Json line_points(const LinePanel& panel) {
   for (const ChartLine& line : panel.lines) {
     for (const ChartPoint& point : line.points) {
       Json value = {{"line", line.name}, {"length", point.length}, {"value", point.value}, {"n", point.n}};
+      // As text too, because a tooltip shows a number that is not there as NaN.
       value["interval"] = "none";
       if (point.low && point.high) {
+        value["interval"] = fmt::format("{:.4g} to {:.4g}", *point.low, *point.high);
         value["low"] = *point.low;
         value["high"] = *point.high;
-        value["interval"] = fmt::format("[{:.4g}, {:.4g}]", *point.low, *point.high);
       }
       values.push_back(std::move(value));
     }

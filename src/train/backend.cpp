@@ -4,6 +4,7 @@
 #include <torch/version.h>
 
 #include "base/error.h"
+#include "model/model_bench.h"
 #include "model/predictor.h"
 #include "model/verify.h"
 #include "train/trainer.h"
@@ -26,6 +27,16 @@ class TorchBackend : public Backend {
   VerifyResult verify(const std::string& checkpoint_path, const std::string& expected_path,
                       const std::string& attention_path, const OpenOptions& options) override {
     return verify_checkpoint(checkpoint_path, expected_path, attention_path, options);
+  }
+
+  std::vector<KernelTiming> time_kernels(const KernelBenchOptions& options,
+                                         const std::function<void(const std::string&)>& progress) override {
+    return lenbench::time_kernels(options, progress);
+  }
+
+  EndToEndTiming time_model(const std::string& checkpoint_path, const Sample& sample, const OpenOptions& options,
+                            std::int64_t repeats) override {
+    return lenbench::time_model(checkpoint_path, sample, options, repeats);
   }
 };
 

@@ -44,15 +44,16 @@ Measurement score(const std::string& name, const Task& task, std::int64_t length
 }
 
 TEST(Doubles, NamesAreRecognised) {
-  for (const char* name : {"oracle", "oracle:512", "blind", "uniform", "echo", "nan@50", "oom@65536", "sleepy:5"}) {
+  for (const char* name : {"oracle", "oracle:512", "blind", "uniform", "echo", "last-value", "most-frequent", "nan@50",
+                           "oom@65536", "sleepy:5"}) {
     EXPECT_TRUE(is_double(name)) << name;
     EXPECT_EQ(make_double(name)->info().name, name);
   }
   EXPECT_FALSE(is_double("checkpoints/oracle"));
   EXPECT_FALSE(is_double("oracles"));
   EXPECT_FALSE(is_double(""));
-  EXPECT_THAT(double_names(),
-              ElementsAre("oracle", "oracle:N", "blind", "uniform", "echo", "nan@P", "oom@L", "sleepy:MS"));
+  EXPECT_THAT(double_names(), ElementsAre("oracle", "oracle:N", "blind", "uniform", "echo", "last-value",
+                                          "most-frequent", "nan@P", "oom@L", "sleepy:MS"));
 }
 
 TEST(Doubles, RefusesWhatIsMalformed) {
@@ -117,6 +118,22 @@ TEST(Doubles, UniformHasTheLogarithmOfTheVocabulary) {
   const Asked asked = ask(*make_double("uniform"), FakeTask({.vocab_size = 264}), 8, 1);
   EXPECT_THAT(asked.predictions[0].nll, Each(::testing::DoubleEq(std::log(264.0))));
   EXPECT_THAT(asked.predictions[0].argmax, Each(0));
+}
+
+// Alphabet 1..4; the prompt is 5 2 2 3 1, then the answers 3 and 3 are fed back.
+TEST(Doubles, ShortcutsAnswerWithWhatTheyHaveRead) {
+  const FakeTask task({.answers = 3, .tokens_per_answer = 1});
+  Sample sample;
+  sample.tokens = {5, 2, 2, 3, 1, 3, 3};
+  sample.scored = {{0, 9, -1, false}, {4, 3, 0, true}, {5, 3, 1, true}, {6, 2, 2, false}};
+  const std::vector<DrawKey> keys = {{8, 0, 0, Split::kTest}};
+  const auto answers = [&](const char* name) {
+    const auto model = make_double(name);
+    model->announce(task, keys);
+    return model->predict(std::span(&sample, 1), {}, nullptr)[0].argmax;
+  };
+  EXPECT_THAT(answers("last-value"), ElementsAre(-1, 1, 3, 3));
+  EXPECT_THAT(answers("most-frequent"), ElementsAre(-1, 2, 2, 3));
 }
 
 TEST(Doubles, NanStartsAtItsPosition) {

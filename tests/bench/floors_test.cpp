@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "bench/doubles.h"
+#include "bench/metrics.h"
 #include "tasks/catalog.h"
 #include "tests/bench/run_helpers.h"
 
@@ -56,7 +57,7 @@ TEST_P(Floors, BlindIsAtChance) {
 std::vector<std::string> generators() {
   std::vector<std::string> names;
   for (const std::string& name : task_names()) {
-    if (name != "text") names.push_back(name);
+    if (!task_needs_documents(name)) names.push_back(name);
   }
   return names;
 }
@@ -70,6 +71,44 @@ std::string test_name(const ::testing::TestParamInfo<std::string>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Catalogue, Floors, ::testing::ValuesIn(generators()), test_name);
+
+// Bug B4: the right string followed by anything but the end token is no exact match, and every answer is right; both
+// are told.
+TEST(Scoring, TheEndTokenBelongsToTheExactMatchAlone) {
+  for (const char* name : {"copy", "reverse", "sort", "mqmtar", "flip-flop", "parity"}) {
+    const auto task = make_task(parse_task_spec(name));
+    const Sample sample = task->draw({64, 0, 0, Split::kTest});
+    SamplePrediction prediction;
+    for (const ScoredToken& row : sample.scored) prediction.argmax.push_back(row.target);
+    prediction.nll.assign(sample.scored.size(), 0.0);
+    prediction.argmax.back() = 0;
+    CellMeter meter(*task);
+    meter.add(std::span(&sample, 1), std::span(&prediction, 1));
+    const Measurement measured = meter.result().measurement;
+    EXPECT_EQ(measured.exact->right, 0) << name;
+    EXPECT_EQ(measured.answer->right, measured.answer->n) << name;
+    EXPECT_EQ(measured.token->right, measured.token->n - 1) << name;
+  }
+}
+
+// The tokens given: what is fed without the answers fed back. By the layouts: recall 64 has BOS, 64, and three tokens
+// for each of eight queries without the values; mqmtar 64 is the prompt of 78; labels are read from the input itself.
+TEST(Facts, TokensGivenAreThoseFedWithoutTheAnswers) {
+  const std::vector<std::pair<const char*, double>> expected = {{"recall", 81}, {"mqmtar", 78},    {"copy", 66},
+                                                                {"nback", 66},  {"flip-flop", 64}, {"parity", 66}};
+  for (const auto& [name, tokens] : expected) {
+    const Record record = [&, spec = std::string(name)] {
+      PlanRequest request;
+      request.tasks = {make_task(parse_task_spec(spec))};
+      request.lengths = {64};
+      request.samples = 4;
+      const auto model = make_double("oracle");
+      return run_plan(*model, make_plan(request, model->info())).records.at(0);
+    }();
+    EXPECT_EQ(record.measurement.facts.at("given_tokens").mean, tokens) << name;
+    EXPECT_EQ(record.measurement.facts.count("pads"), 1U) << name;
+  }
+}
 
 TEST(TextFloor, UniformHasThePerplexityOfTheVocabularyOnText) {
   const std::shared_ptr<const Task> task =

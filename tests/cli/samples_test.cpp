@@ -85,11 +85,126 @@ TEST(Gen, SameBytesInAnotherEnvironmentAndOtherBytesForAnotherSeed) {
   EXPECT_NE(lenbench(words).out, lenbench({"gen", "mqmtar", "--length", "256", "--n", "4", "--seed", "1"}).out);
 }
 
+TEST(Gen, ByteTasksHaveText) {
+  const TempFolder folder;
+  spill(folder.path("a.txt"), "In the beginning.");
+  const Outcome outcome =
+      lenbench({"gen", "text", "--length", "8", "--n", "2", "--format", "text", "--text", folder.path("a.txt")});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const json second = json::parse(lines_of(outcome.out).at(1));
+  EXPECT_EQ(second["address"], "text:8:1");
+  EXPECT_EQ(second["answers"], json::array({"eginning"}));
+  EXPECT_TRUE(refused(lenbench({"gen", "recall", "--length", "64", "--format", "text"}), 2, "no bytes"));
+}
+
 TEST(Gen, StatsPrintTheFillRatio) {
   EXPECT_NE(lenbench({"gen", "mqmtar", "--length", "65536", "--n", "2", "--stats"}).out.find("61180/65536 = 0.934"),
             std::string::npos);
   EXPECT_NE(lenbench({"gen", "mqmtar", "--length", "64", "--n", "2", "--stats"}).out.find("78/64 = 1.219"),
             std::string::npos);
+}
+
+// Bug L4: the two published write probabilities and the sense of parity are told, with a truth table.
+TEST(Show, ExplainsATask) {
+  const Outcome flip_flop = lenbench({"show", "--explain", "flip-flop"});
+  ASSERT_EQ(flip_flop.code, 0) << flip_flop.err;
+  for (const char* part : {"rule:", "comparability: distributional", "0.8 in the README",
+                           "write=10:", "truth table:", "write 0, ignore 1, read -> 0", "example 2:"}) {
+    EXPECT_NE(flip_flop.out.find(part), std::string::npos) << part;
+  }
+  const Outcome parity = lenbench({"show", "--explain", "parity"});
+  EXPECT_NE(parity.out.find("  00 -> 1\n  01 -> 0\n  10 -> 0\n  11 -> 1\n"), std::string::npos) << parity.out;
+  const json explained = json::parse(lenbench({"show", "--explain", "--json", "mqmtar:slots=training"}).out);
+  EXPECT_EQ(explained["task"], "mqmtar:slots=training");
+  EXPECT_EQ(explained["examples"].size(), 2u);
+  EXPECT_EQ(explained["parameters"].size(), 4u);
+}
+
+TEST(Show, ATaskAloneIsNoSample) {
+  EXPECT_TRUE(refused(lenbench({"show", "recall:density=4"}), 2, ":LENGTH:INDEX"));
+  EXPECT_TRUE(refused(lenbench({"show", "--explain", "recal"}), 2, "did you mean 'recall'"));
+}
+
+// Bug C10: a file of samples is a task of its own, and its bytes are part of the question.
+TEST(Data, AFileOfSamplesIsAsked) {
+  const TempFolder folder;
+  spill(folder.path("a.jsonl"), lenbench({"gen", "mqmtar", "--length", "64", "--n", "5", "--seed", "3"}).out);
+  const Outcome outcome = lenbench({"run", "oracle", "--data", folder.path("a.jsonl"), "--json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const json record = json::parse(outcome.out);
+  EXPECT_EQ(record["question"]["task"], "mqmtar");
+  EXPECT_EQ(record["question"]["length"], 64);
+  EXPECT_EQ(record["question"]["data_seed"], 3);
+  EXPECT_EQ(record["question"]["documents_sha256"], sha256(slurp(folder.path("a.jsonl"))));
+  EXPECT_EQ(record["measurement"]["samples"], 5);
+  EXPECT_EQ(record["measurement"]["exact"]["right"], 5);
+  const json drawn = json::parse(
+      lenbench({"run", "oracle", "--tasks", "mqmtar", "--lengths", "64", "--samples", "5", "--seed", "3", "--json"})
+          .out);
+  EXPECT_EQ(drawn["question"]["documents_sha256"], "");
+  EXPECT_EQ(drawn["measurement"]["effective_tokens_max"], record["measurement"]["effective_tokens_max"]);
+}
+
+TEST(Data, RefusesFlagsThatTheFileDecidesAndAChangedFile) {
+  const TempFolder folder;
+  const std::string path = folder.path("a.jsonl");
+  spill(path, lenbench({"gen", "recall", "--length", "64", "--n", "2"}).out);
+  EXPECT_TRUE(refused(lenbench({"run", "oracle", "--data", path, "--tasks", "recall"}), 2, "--tasks"));
+  EXPECT_TRUE(refused(lenbench({"run", "oracle", "--data", path, "--seed", "1"}), 2, "--seed"));
+  EXPECT_TRUE(refused(lenbench({"run", "oracle", "--data", path, "--lengths", "128"}), 2, "no sample of length 128"));
+  EXPECT_TRUE(refused(lenbench({"run", "oracle", "--data", folder.path("none.jsonl")}), 2, "none.jsonl"));
+  std::string changed = slurp(path);
+  changed.replace(changed.find("\"tokens\":[386"), 13, "\"tokens\":[385");
+  spill(path, changed);
+  EXPECT_TRUE(refused(lenbench({"run", "oracle", "--data", path}), 2, "sha256"));
+}
+
+// Bug A1: a label of 64 needs 130 positions to copy 64 symbols (BOS, 64, SEP, 64; the end token is not fed), and one
+// fewer is refused, never cut.
+TEST(Copy, NeedsTwiceItsLengthAndTwo) {
+  const auto run = [](const std::string& positions) {
+    return lenbench(
+        {"run", "oracle", "--tasks", "copy", "--lengths", "64", "--samples", "2", "--max-positions", positions});
+  };
+  EXPECT_TRUE(refused(run("64"), 2, "feeds 130 tokens"));
+  EXPECT_TRUE(refused(run("129"), 2, "feeds 130 tokens"));
+  EXPECT_EQ(run("130").code, 0);
+}
+
+// Bug B8: an argmax over NaN is token 0, which copy has as a symbol: never right, and the run fails.
+TEST(Copy, NonFiniteLogitsAreNeverRight) {
+  const std::vector<std::string> words = {"run", "nan@66",    "--tasks", "copy:symbols=1", "--lengths",
+                                          "64",  "--samples", "3",       "--json"};
+  const Outcome outcome = lenbench(words);
+  EXPECT_EQ(outcome.code, 3);
+  const json record = json::parse(outcome.out);
+  EXPECT_EQ(record["status"], "failed");
+  EXPECT_EQ(record["measurement"]["nonfinite_samples"], 3);
+  EXPECT_EQ(record["measurement"]["exact"]["right"], 0);
+  EXPECT_EQ(record["measurement"]["token"]["right"], 0);
+}
+
+TEST(SelfCheckCommand, PrintsFloorsAndKeepsThemForTables) {
+  const TempFolder folder;
+  const std::vector<std::string> words = {"selfcheck", "sort", "--lengths", "64",
+                                          "--samples", "20",   "-o",        folder.path("floors.jsonl")};
+  const Outcome outcome = lenbench(words);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("sort 64: ok; blind "), std::string::npos) << outcome.out;
+  EXPECT_EQ(lenbench(words).out, outcome.out);
+  const Outcome table = lenbench({"table", folder.path("floors.jsonl")});
+  ASSERT_EQ(table.code, 0) << table.err;
+  for (const char* row : {"| blind", "| last-value", "| most-frequent"}) {
+    EXPECT_NE(table.out.find(row), std::string::npos) << table.out;
+  }
+}
+
+TEST(SelfCheckCommand, FailsLoudlyWhereAShortcutHasTheAnswers) {
+  const Outcome outcome = lenbench({"selfcheck", "flip-flop:write=100", "--lengths", "64"});
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_NE(outcome.err.find("1 property does not hold"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.out.find("FAILED"), std::string::npos);
+  EXPECT_NE(outcome.out.find("last-value has all"), std::string::npos);
 }
 
 }  // namespace

@@ -80,6 +80,47 @@ TEST_P(StreamingLaws, RowsDependOnTheirPrefixAlone) {
   }
 }
 
+// Between peaked and flat, with rows of both kinds in one tile: the choice of path belongs to the row.
+TEST_P(StreamingLaws, DiffuseRowsMatchTheSparsePathAndChooseByThemselves) {
+  TestProblem<float> dense(1300, 16, GetParam(), 12, 1);
+  for (std::size_t r = 0; r < 1300; ++r) {
+    const float scale = r % 5 == 0 ? 6.0F : r % 3 == 0 ? 0.0F : 0.1F;
+    for (std::size_t c = 0; c < 16; ++c) dense.q[r * 16 + c] *= scale;
+  }
+  TestProblem<float> sparse = dense, alone = dense;
+  const StreamingCounters counters = dense.stream();
+  StreamingOptions options;
+  options.dense = false;
+  const StreamingCounters all_pushed = sparse.stream(options);
+  if (GetParam() > 1) {
+    EXPECT_LT(counters.pushed_scores, all_pushed.pushed_scores / 2);
+  }
+  const float largest = static_cast<float>(largest_magnitude({dense.v.begin(), dense.v.end()}));
+  for (std::int64_t r = 0; r < 1300; ++r) {
+    const auto at = static_cast<std::size_t>(r);
+    for (int c = 0; c < 16; ++c) {
+      EXPECT_NEAR(dense.out_row(0, 0, r)[c], sparse.out_row(0, 0, r)[c], 4e-6F * largest) << r;
+    }
+    EXPECT_NEAR(dense.entropy[at], sparse.entropy[at], 1e-5F * std::max(1.0F, sparse.entropy[at])) << r;
+    EXPECT_NEAR(dense.top[at], sparse.top[at], 2e-6F) << r;
+    EXPECT_NEAR(dense.sink[at], sparse.sink[at], 2e-6F) << r;
+    EXPECT_NEAR(dense.support[at], sparse.support[at], 2) << r;
+  }
+  // The same rows in tiles of other neighbours: two of every three are left out.
+  alone.rows = 0;
+  alone.q.clear();
+  alone.visible.clear();
+  for (std::size_t r = 2; r < 1300; r += 3, ++alone.rows) {
+    alone.q.insert(alone.q.end(), dense.q.begin() + static_cast<std::ptrdiff_t>(r * 16),
+                   dense.q.begin() + static_cast<std::ptrdiff_t>(r * 16 + 16));
+    alone.visible.push_back(static_cast<std::int64_t>(r) + 1);
+  }
+  alone.stream();
+  for (std::int64_t i = 0; i < alone.rows; ++i) {
+    EXPECT_EQ(std::memcmp(alone.out_row(0, 0, i), dense.out_row(0, 0, 3 * i + 2), 16 * sizeof(float)), 0) << i;
+  }
+}
+
 TEST_P(StreamingLaws, DuplicateKeysMatchThePlainPath) {
   TestProblem<float> plain(800, 16, GetParam(), 6, 3, 2, 1);
   plain.slopes = {0, 0.5f};

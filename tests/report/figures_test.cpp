@@ -101,20 +101,20 @@ TEST(Figures, RightAndWrongAnswersAreLinesOfOnePanel) {
 TEST(Figures, HeadsByLengthWithGapsWhereAModelHasNone) {
   FigureRequest request;
   request.statistic = "support";
-  Record small = probed("small", 64, "answer", 0.5);
-  small.measurement.heads.pop_back();
+  Record fewer = probed("a", 256, "answer", 0.6);
+  fewer.measurement.heads.pop_back();
+  // A Record that was not probed has no column.
   const std::vector<Figure> figures =
-      head_figures({probed("a", 64, "answer", 0.5), probed("a", 128, "answer", 0.6), small, half("a", 256)}, request);
+      head_figures({probed("a", 64, "answer", 0.5), probed("a", 128, "answer", 0.6), fewer, half("a", 512)}, request);
   ASSERT_EQ(figures.size(), 1U);
-  ASSERT_EQ(figures[0].heats.size(), 2U);
+  ASSERT_EQ(figures[0].heats.size(), 1U);
   const HeatPanel& panel = figures[0].heats[0];
   EXPECT_THAT(panel.rows, ElementsAre("layer 0 head 0, positional", "layer 0 head 1", "layer 1 head 1"));
-  EXPECT_THAT(panel.lengths, ElementsAre(64, 128));
-  EXPECT_THAT(panel.values, ElementsAre(4, 4, 10, 10, 30, 30));
+  EXPECT_THAT(panel.lengths, ElementsAre(64, 128, 256));
+  EXPECT_EQ(panel.values[3], 10);
+  EXPECT_TRUE(panel.values[7]);
+  EXPECT_FALSE(panel.values[8]);
   EXPECT_EQ(panel.high, 30);
-  EXPECT_THAT(figures[0].heats[1].rows, ElementsAre("layer 0 head 0, positional", "layer 0 head 1"));
-  EXPECT_FALSE(figures[0].heats[1].values[1]);
-  EXPECT_EQ(figures[0].heats[1].high, 30);  // one scale for all models
 }
 
 TEST(Figures, DepthCountsTheSamplesOfEachBand) {

@@ -11,10 +11,12 @@
 
 namespace lenbench::testing_tasks {
 
-// A specification and whether it is random (false: enumerates documents).
+// A specification, whether it is random (false: enumerates documents), and whether every sample of one length feeds the
+// same number of tokens.
 struct TaskCase {
   std::string spec;
   bool random = true;
+  bool fixed_size = true;
 };
 inline void PrintTo(const TaskCase& task_case, std::ostream* out) { *out << task_case.spec; }
 
@@ -23,21 +25,71 @@ inline const std::vector<TaskCase>& task_cases() {
       {"recall"},
       {"recall:repeat=true"},
       {"recall:density=2,filler=1,keys=4096,queries=32,values=3"},
+      {"recall:max-distance=64,min-distance=16"},
       {"recall-dense"},
       {"recall-dense:density=3,pairs=5,symbols=4"},
       {"mqmtar"},
       {"mqmtar:queries=7,queries-with=distinct"},
+      {"mqmtar:fill=exact"},
+      {"mqmtar:slots=training", true, false},
+      {"mqmtar:fill=exact,queries-with=distinct,slots=training"},
+      {"copy"},
+      {"reverse"},
+      {"sort"},
+      {"sort:symbols=1000"},
+      {"nback"},
+      {"nback:n=5,symbols=4"},
+      {"local-count", true, false},
+      {"local-count:max-reps=5,symbols=2", true, false},
+      {"flip-flop"},
+      {"flip-flop:write=80"},
+      {"parity"},
       {"niah-ids"},
       {"niah-ids:depth=50,haystack=essay"},
       {"niah-ids:haystack=essay,kind=multi-key"},
       {"niah-ids:depth=100,haystack=needles,kind=multi-key"},
       {"niah-ids:haystack=essay,kind=multi-value"},
       {"niah-ids:haystack=needles,keys=6,kind=multi-query"},
+      {"niah-ids:haystack=essay,value-symbols=22"},
+      {"niah-ids:haystack=needles,key-symbols=16,value-symbols=22"},
       {"text", false},
       {"text:bos=document", false},
       {"text:bos=none,convention=sliding", false},
       {"text:convention=second-half", false},
       {"text:bos=none,convention=last-token,stride=5", false},
+      {"text:fit=middle", false},
+      {"text:convention=last-token,fit=tail", false},
+      {"mqar"},
+      {"mqar:fill=random,pairs=8,vocab=64"},
+      {"mqar:gap=uniform"},
+      {"even-pairs"},
+      {"cycle-navigation"},
+      {"missing-duplicate"},
+      {"odds-first"},
+      {"duplicate-string"},
+      {"bucket-sort"},
+      {"stack-manipulation"},
+      {"modular-arithmetic"},
+      {"modular-arithmetic-brackets"},
+      {"modular-arithmetic-brackets:multiply=false"},
+      {"solve-equation"},
+      {"binary-addition"},
+      {"binary-multiplication"},
+      {"compute-sqrt"},
+      {"niah-bytes"},
+      {"niah-bytes:depth=50,kind=single-2"},
+      {"niah-bytes:kind=single-3"},
+      {"niah-bytes:depth=0,kind=multikey-1"},
+      {"niah-bytes:kind=multikey-2"},
+      {"niah-bytes:depth=100,kind=multikey-3"},
+      {"niah-bytes:kind=multivalue"},
+      {"niah-bytes:kind=multiquery"},
+      {"variable-tracking"},
+      {"variable-tracking:chains=3,hops=2,tokens=bytes"},
+      {"common-words"},
+      {"common-words:common=3,tokens=bytes"},
+      {"frequent-words"},
+      {"frequent-words:tokens=bytes"},
   };
   return cases;
 }

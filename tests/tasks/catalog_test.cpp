@@ -4,8 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "cases.h"
+#include "tasks/entry.h"
 
 namespace lenbench {
 namespace {
@@ -108,13 +111,76 @@ TEST(TaskParametersList, HasEveryParameterWithAMeaning) {
   for (const std::string& name : task_names()) {
     const std::unique_ptr<Task> task = testing_tasks::make(name);
     const std::vector<ParameterSpec> specs = task_parameters(name);
-    EXPECT_EQ(specs.size(), task->info().parameters.size());
+    TaskParameters defaults;
     for (const ParameterSpec& spec : specs) {
-      EXPECT_EQ(task->info().parameters.at(spec.name), spec.fallback);
+      if (!spec.implicit_default) defaults[spec.name] = spec.fallback;
       EXPECT_FALSE(spec.meaning.empty());
       // A default must itself be an accepted value.
       EXPECT_EQ(refusal(name + ":" + spec.name + "=" + spec.fallback), "accepted");
     }
+    EXPECT_EQ(task->info().parameters, defaults) << name;
+  }
+}
+
+// A parameter that came later must not move the samples published before it: written with its default it changes
+// neither parameters nor streams, written with another value it changes both.
+TEST(TaskParametersList, ImplicitDefaultsLeaveKeysAlone) {
+  TaskEntry before, after;
+  before.name = after.name = "old";
+  before.parameters = {{"a", "1", "there from the start", {}, 1, 9}};
+  after.parameters = before.parameters;
+  after.parameters.push_back({"b", "off", "added later", {"off", "on"}, 1, 0, true});
+  const TaskInfo old_info = describe(before, {{"a", "1"}});
+  const TaskInfo off = describe(after, {{"a", "1"}, {"b", "off"}});
+  const TaskInfo on = describe(after, {{"a", "1"}, {"b", "on"}});
+  EXPECT_EQ(off.parameters, old_info.parameters);
+  EXPECT_EQ(on.parameters, (TaskParameters{{"a", "1"}, {"b", "on"}}));
+  const DrawKey key = {64, 0, 0, Split::kTest};
+  EXPECT_EQ(SampleStreams(off).shared_key(key), SampleStreams(old_info).shared_key(key));
+  EXPECT_NE(SampleStreams(on).shared_key(key), SampleStreams(old_info).shared_key(key));
+}
+
+// Second names lead to the task and its parameters; what is written beside them wins, and Records say niah-ids.
+TEST(TaskAliases, AreNamesOfSpecifications) {
+  const auto spec = [](const std::string& text) { return format_spec(*testing_tasks::make(text)); };
+  EXPECT_EQ(spec("niah-single-1"), "niah-ids");
+  EXPECT_EQ(spec("niah-single-2"), "niah-ids:haystack=essay");
+  EXPECT_EQ(spec("niah-single-2:depth=50"), "niah-ids:depth=50,haystack=essay");
+  EXPECT_EQ(spec("niah-multikey-1:keys=8"), "niah-ids:haystack=essay,keys=8,kind=multi-key");
+  EXPECT_EQ(spec("niah-multikey-3"), "niah-ids:haystack=needles,key-symbols=16,value-symbols=22");
+  EXPECT_EQ(spec("niah-multiquery:haystack=noise"), "niah-ids:kind=multi-query");
+  EXPECT_EQ(task_aliases().size(), 8U);
+  const std::vector<std::string> names = task_names();
+  for (const TaskAlias& alias : task_aliases()) {
+    EXPECT_EQ(std::find(names.begin(), names.end(), alias.name), names.end());
+    EXPECT_EQ(spec(alias.name), spec(alias.spec));
+    EXPECT_THAT(testing_tasks::make(alias.name)->info().comparability, HasSubstr("inspired: "));
+    EXPECT_EQ(task_parameters(alias.name).size(), task_parameters("niah-ids").size());
+  }
+  EXPECT_THAT(refusal("niah-singel-1"), HasSubstr("did you mean 'niah-single-1'"));
+  EXPECT_THAT(refusal("niah-single-1:v9"), HasSubstr("version 9"));
+}
+
+TEST(TaskDocuments, AreNeededByTasksThatSaySo) {
+  EXPECT_TRUE(task_needs_documents("text"));
+  EXPECT_TRUE(task_needs_documents("niah-bytes"));
+  EXPECT_FALSE(task_needs_documents("recall"));
+  EXPECT_FALSE(task_needs_documents("no such task"));
+  for (const std::string& name : task_names()) {
+    if (task_needs_documents(name)) {
+      EXPECT_THROW(make_task({name, {}, 0}), Error) << name;
+    } else {
+      EXPECT_NO_THROW(make_task({name, {}, 0})) << name;
+    }
+  }
+}
+
+// Whoever reads a Record sees what its numbers may be set beside.
+TEST(TaskComparability, NamesItsLevel) {
+  for (const std::string& name : task_names()) {
+    const std::string text = testing_tasks::make(name)->info().comparability;
+    EXPECT_TRUE(text.starts_with("exact: ") || text.starts_with("distributional: ") || text.starts_with("inspired: "))
+        << name << ": " << text;
   }
 }
 

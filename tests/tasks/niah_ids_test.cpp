@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -198,6 +199,32 @@ TEST(NiahIds, NoiseIsACycleAndEssayIsMarkov) {
   }
   EXPECT_GT(most / 200000, 0.48);
   EXPECT_LT(most / 200000, 0.56);
+}
+
+// As long as RULER's UUIDs: keys of 16 symbols and values of 22, distinct, and asked for in full.
+TEST(NiahIds, KeysAndValuesCanBeAsLongAsUuids) {
+  const std::unique_ptr<Task> task = make("niah-ids:haystack=needles,key-symbols=16,value-symbols=22");
+  EXPECT_EQ(task->min_length(), 2 + 17 + 22 + 40);
+  EXPECT_DOUBLE_EQ(task->chance(), std::pow(64.0, -22));
+  for (std::uint64_t i = 0; i < 200; ++i) {
+    const Sample sample = draw(*task, 1024, i);
+    std::map<Ids, Ids> value_of;
+    std::set<Ids> values;
+    std::size_t at = 1;
+    for (; sample.tokens[at] == 576; at += 40) {
+      const auto begin = sample.tokens.begin() + static_cast<std::ptrdiff_t>(at);
+      ASSERT_EQ(begin[17], 577);
+      value_of[Ids(begin + 1, begin + 17)] = Ids(begin + 18, begin + 40);
+      values.insert(Ids(begin + 18, begin + 40));
+    }
+    EXPECT_EQ(value_of.size(), (1024U - 41) / 40) << "keys never repeat";
+    EXPECT_EQ(values.size(), value_of.size());
+    ASSERT_EQ(sample.tokens[at], 578);
+    const auto query = sample.tokens.begin() + static_cast<std::ptrdiff_t>(at) + 1;
+    ASSERT_TRUE(value_of.contains(Ids(query, query + 16)));
+    EXPECT_EQ(targets_of(sample), value_of[Ids(query, query + 16)]);
+    EXPECT_EQ(task->solve(sample.tokens, positions_of(sample)), targets_of(sample));
+  }
 }
 
 }  // namespace

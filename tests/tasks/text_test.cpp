@@ -167,6 +167,55 @@ TEST(Text, BundledDocumentIsTheOneDescribed) {
   EXPECT_EQ(over("text:convention=last-token", bytes)->available(65536), 3U);
 }
 
+// A5, on a document whose bytes are 0 .. 99 (one more than ASCII's control codes, all valid UTF-8), and a window of 10.
+TEST(Text, FitTakesTheHeadTheTailOrBoth) {
+  std::string bytes;
+  for (char byte = 0; byte < 100; ++byte) bytes.push_back(byte);
+  const std::map<std::string, std::vector<std::int32_t>> expected = {
+      {"head", {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}},
+      {"tail", {90, 91, 92, 93, 94, 95, 96, 97, 98, 99}},
+      {"middle", {0, 1, 2, 3, 4, 95, 96, 97, 98, 99}},
+  };
+  for (const auto& [fit, kept] : expected) {
+    const std::unique_ptr<Task> task = over("text:fit=" + fit, bytes);
+    const std::vector<Sample> windows = all_windows(*task, 10);
+    ASSERT_EQ(windows.size(), 1U) << fit;
+    EXPECT_EQ(targets_of(windows[0]), kept) << fit;
+    EXPECT_EQ(task->solve(windows[0].tokens, positions_of(windows[0])), kept);
+    EXPECT_EQ(windows[0].facts.at("offset"), fit == "tail" ? 90 : 0);
+  }
+  const std::vector<Sample> odd = all_windows(*over("text:bos=none,convention=last-token,fit=middle", bytes), 5);
+  ASSERT_EQ(odd.size(), 1U);
+  EXPECT_EQ(odd[0].tokens, (std::vector<std::int32_t>{0, 1, 2, 98}));
+  EXPECT_EQ(targets_of(odd[0]), std::vector<std::int32_t>{99});
+  EXPECT_EQ(targets_of(all_windows(*over("text:fit=tail", "abc"), 10)[0]), (std::vector<std::int32_t>{'a', 'b', 'c'}));
+}
+
+// Synthetic tasks have no document to cut.
+TEST(Text, FitIsForDocumentsOnly) { EXPECT_THROW(testing_tasks::make("recall:fit=head"), Error); }
+
+// The parameter came later: while it has its default, samples, Records and keys know nothing of it.
+TEST(Text, FitLeavesEarlierRecordsAlone) {
+  EXPECT_EQ(over("text:fit=all", "abc")->info().parameters,
+            (TaskParameters{{"bos", "window"}, {"convention", "disjoint"}, {"stride", "auto"}}));
+  EXPECT_EQ(over("text:fit=tail", "abc")->info().parameters.at("fit"), "tail");
+}
+
+// A4: documents too short for a length are named, whether they fall out or stay.
+TEST(Text, ShortDocumentsAreReported) {
+  using testing::HasSubstr;
+  const TaskResources three = {{{"a", letters(100, 1)}, {"b", letters(20, 2)}, {"c", letters(30, 3)}}};
+  const auto note = [&](const std::string& spec, std::int64_t length) {
+    return make_task(parse_task_spec(spec), three)->note(length);
+  };
+  EXPECT_EQ(note("text", 20), "");
+  EXPECT_THAT(note("text", 64),
+              HasSubstr("2 of 3 documents shorter than 64 bytes measured in one short window each: b, c"));
+  EXPECT_THAT(note("text:convention=second-half", 25), HasSubstr("1 of 3 documents shorter than 25 bytes left out: b"));
+  EXPECT_THAT(note("text:convention=last-token", 200), HasSubstr("3 of 3 documents shorter than 200 bytes left out"));
+  EXPECT_EQ(testing_tasks::make("recall")->note(64), "");
+}
+
 // A letter of two bytes counts as two tokens: 1,000 of them are 2,000 (length is counted on tokens).
 TEST(Text, CountsBytesNotLetters) {
   std::string text;

@@ -1,0 +1,171 @@
+// Times ATen's fused attention, the streaming kernels and the reference path on one head.
+#include "attention/kernel_bench.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Parallel.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Generator.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/empty_like.h>
+#include <ATen/ops/ones_like.h>
+#include <ATen/ops/randn.h>
+#include <ATen/ops/scaled_dot_product_attention.h>
+#include <ATen/ops/zeros_like.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <functional>
+
+#include "attention/attend.h"
+#include "kernels/attention_kernels.h"
+
+namespace lenbench {
+namespace {
+
+constexpr std::int64_t kLongestReference = 4096;  // keys: beyond, the readable path only costs patience
+
+// One head as the kernels take it, and what a call reports.
+class KernelCall {
+ public:
+  KernelCall(const BenchInput& input, double alpha, int threads)
+      : q_TD_((input.q_TD * (1.0 / std::sqrt(static_cast<double>(input.q_TD.size(1))))).contiguous()),
+        k_TD_(input.k_TD.contiguous()),
+        v_TD_(input.v_TD.contiguous()),
+        out_TD_(at::empty_like(q_TD_)),
+        alpha_(static_cast<float>(alpha)),
+        slope_(static_cast<float>(input.slope)),
+        rows_(q_TD_.size(0)),
+        entropy_(static_cast<std::size_t>(rows_)),
+        sink_(entropy_),
+        top_(entropy_),
+        support_(static_cast<std::size_t>(rows_)) {
+    for (std::int64_t i = 0; i < rows_; ++i) visible_.push_back(i + 1);
+    problem_.rows = problem_.keys = rows_;
+    problem_.head_size = q_TD_.size(1);
+    problem_.q = view(q_TD_);
+    problem_.k = view(k_TD_);
+    problem_.v = view(v_TD_);
+    problem_.visible = visible_.data();
+    problem_.slopes = &slope_;
+    problem_.alphas = &alpha_;
+    problem_.threads = threads;
+  }
+
+  void run() {
+    kernels::attend_streaming(problem_, {out_TD_.data_ptr<float>(), 0, 0, out_TD_.size(1)},
+                              {entropy_.data(), support_.data(), sink_.data(), top_.data(), nullptr}, {}, &counters_);
+  }
+
+  // After a run: what it visited, and how far the weights of a row are from summing to 1 (with values of 1).
+  void describe(KernelTiming& timing) {
+    const auto pairs = static_cast<double>(rows_) * static_cast<double>(rows_ + 1) / 2;
+    double support = 0;
+    for (const std::int32_t keys : support_) support += keys;
+    timing.mean_support = support / static_cast<double>(rows_);
+    timing.scored_share = static_cast<double>(counters_.scored_pairs) / pairs;
+    timing.pushes_per_row = static_cast<double>(counters_.pushed_scores) / static_cast<double>(rows_);
+    const at::Tensor ones_TD = at::ones_like(v_TD_);
+    problem_.v = view(ones_TD);
+    run();
+    timing.sum_error = (out_TD_ - 1.0).abs().max().item<double>();
+    problem_.v = view(v_TD_);
+  }
+
+ private:
+  static kernels::View<const float> view(const at::Tensor& x_TD) {
+    return {x_TD.data_ptr<float>(), 0, 0, x_TD.size(1)};
+  }
+
+  at::Tensor q_TD_, k_TD_, v_TD_, out_TD_;
+  float alpha_, slope_;
+  std::int64_t rows_;
+  std::vector<float> entropy_, sink_, top_;
+  std::vector<std::int32_t> support_;
+  std::vector<std::int64_t> visible_;
+  kernels::Problem<float> problem_;
+  kernels::StreamingCounters counters_;
+};
+
+struct Contestant {
+  std::string name;
+  std::function<void()> run;
+  std::function<void(KernelTiming&)> describe;
+};
+
+at::Tensor head_of(const at::Tensor& x_TD) { return x_TD.contiguous().unsqueeze(0).unsqueeze(0); }
+
+}  // namespace
+
+Spread spread_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  const double median = values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+  return {median, values.front(), values.back()};
+}
+
+BenchInput random_bench_input(std::int64_t length, std::int64_t head_dim, double score_std, double alpha) {
+  at::Generator generator = at::detail::createCPUGenerator(1);
+  const auto draw = [&] { return at::randn({length, head_dim}, generator, at::TensorOptions(at::kFloat)); };
+  BenchInput input;
+  input.name = score_std > 0 ? fmt::format("std {:g}", score_std) : "all equal";
+  input.q_TD = draw() * score_std;
+  input.k_TD = draw();
+  input.v_TD = draw();
+  input.alpha = alpha;
+  return input;
+}
+
+std::vector<KernelTiming> time_input(const BenchInput& input, std::int64_t repeats, int threads) {
+  const at::NoGradGuard no_grad;
+  at::set_num_threads(threads);
+  const at::Tensor q = head_of(input.q_TD), k = head_of(input.k_TD), v = head_of(input.v_TD);
+  const at::Tensor q_half = q.to(at::kBFloat16), k_half = k.to(at::kBFloat16), v_half = v.to(at::kBFloat16);
+  const auto sdpa = [](const at::Tensor& q_1, const at::Tensor& k_1, const at::Tensor& v_1) {
+    at::scaled_dot_product_attention(q_1, k_1, v_1, {}, 0.0, true);
+  };
+  KernelCall softmax(input, 1, threads), entmax(input, input.alpha, threads);
+  std::vector<Contestant> contestants = {
+      {"sdpa float32", [&] { sdpa(q, k, v); }, {}},
+      {"sdpa bfloat16", [&] { sdpa(q_half, k_half, v_half); }, {}},
+      {"lenbench softmax", [&] { softmax.run(); }, [&](KernelTiming& timing) { softmax.describe(timing); }},
+      {fmt::format("lenbench entmax {:g}", input.alpha), [&] { entmax.run(); },
+       [&](KernelTiming& timing) { entmax.describe(timing); }}};
+  AttendRequest reference;
+  if (input.q_TD.size(0) <= kLongestReference) {
+    reference.q_BHQD = q;
+    reference.k_BGKD = k;
+    reference.v_BGKD = v;
+    reference.positions_BQ = at::arange(q.size(2), at::TensorOptions().dtype(at::kLong)).unsqueeze(0);
+    reference.slopes = {input.slope};
+    reference.normalizer.kind = Normalizer::Kind::kEntmax;
+    reference.normalizer.alpha = input.alpha;
+    reference.path = AttentionPath::kReference;
+    contestants.push_back({fmt::format("reference entmax {:g}", input.alpha), [&] { attend(reference); }, {}});
+  }
+  for (const Contestant& contestant : contestants) contestant.run();
+  std::vector<std::vector<double>> seconds(contestants.size()), speed(contestants.size());
+  for (std::int64_t round = 0; round < repeats; ++round) {
+    for (std::size_t i = 0; i < contestants.size(); ++i) {
+      const auto start = std::chrono::steady_clock::now();
+      contestants[i].run();
+      seconds[i].push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+      speed[i].push_back(seconds[0].back() / seconds[i].back());
+    }
+  }
+  std::vector<KernelTiming> timings;
+  for (std::size_t i = 0; i < contestants.size(); ++i) {
+    KernelTiming timing;
+    timing.input = input.name;
+    timing.kernel = contestants[i].name;
+    timing.seconds = spread_of(seconds[i]);
+    timing.speed = spread_of(speed[i]);
+    if (contestants[i].describe) contestants[i].describe(timing);
+    timings.push_back(timing);
+  }
+  return timings;
+}
+
+}  // namespace lenbench

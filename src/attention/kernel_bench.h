@@ -1,0 +1,30 @@
+// Kernels timed side by side on the same inputs, in one process, round by round.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <vector>
+
+#include "bench/timing.h"
+
+namespace lenbench {
+
+// One causal head: q, k, v [T, D] of float, q not yet divided by sqrt(D).
+struct BenchInput {
+  std::string name;
+  at::Tensor q_TD, k_TD, v_TD;
+  double alpha = 1.5;  // of the entmax kernel, in (1, 2]
+  double slope = 0;    // ALiBi, for lenbench's kernels; ATen's attention runs without it, which costs it nothing
+};
+
+// q = k = v from N(0, 1), q times `score_std`, so that scores have that standard deviation; 0: every score is 0.
+BenchInput random_bench_input(std::int64_t length, std::int64_t head_dim, double score_std, double alpha);
+
+// Times every kernel on `input`: each once to warm up, then `repeats` rounds of one call each.
+std::vector<KernelTiming> time_input(const BenchInput& input, std::int64_t repeats, int threads);
+
+// Median, smallest and largest. Requires at least one value.
+Spread spread_of(std::vector<double> values);
+
+}  // namespace lenbench

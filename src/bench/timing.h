@@ -1,0 +1,43 @@
+// What is timed, and what came out: kernels side by side, and whole passes of a model.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tasks/task.h"
+
+namespace lenbench {
+
+struct KernelBenchOptions {
+  std::int64_t length = 4096, head_dim = 32;
+  double alpha = 1.5;                    // of the random cases
+  std::vector<double> stds = {1, 4, 0};  // standard deviations of scores; 0: all equal
+  std::string checkpoint_path;           // trained heads of this model too; empty: none
+  Sample sample;                         // what they look at
+  std::int64_t repeats = 5;
+  int threads = 1;
+};
+
+// Medians over rounds, each with its smallest and largest value.
+struct Spread {
+  double median = 0, low = 0, high = 0;
+};
+
+// One kernel on one input. Causal, one head, forward.
+struct KernelTiming {
+  std::string input;   // "std 4", "all equal", "layer 1 head 4 (no position)"
+  std::string kernel;  // "sdpa float32", "sdpa bfloat16", "lenbench softmax", "lenbench entmax 1.5", "reference ..."
+  Spread seconds;
+  Spread speed;  // seconds of "sdpa float32" in the same round over this kernel's: above 1 is faster
+  // Of lenbench's kernels; negative: not known.
+  double mean_support = -1, scored_share = -1, pushes_per_row = -1, sum_error = -1;
+};
+
+struct EndToEndTiming {
+  std::int64_t tokens = 0;
+  Spread seconds;              // of one sample, batch 1, answers only
+  double attention_share = 0;  // of the median round
+};
+
+}  // namespace lenbench

@@ -1,0 +1,173 @@
+// `lenbench bench`: what attention costs here, beside ATen's own, and what a whole model costs.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/names.h"
+#include "base/numbers.h"
+#include "bench/doubles.h"
+#include "cli/backend_loader.h"
+#include "cli/command.h"
+#include "cli/flag_set.h"
+#include "cli/flags.h"
+#include "cli/paths.h"
+#include "cli/samples.h"
+#include "cli/terminal.h"
+#include "report/grid_text.h"
+
+namespace lenbench::cli {
+namespace {
+
+using nlohmann::ordered_json;
+
+std::string duration(double seconds) {
+  return seconds < 1e-3 ? fmt::format("{:.1f} us", seconds * 1e6)
+         : seconds < 1  ? fmt::format("{:.2f} ms", seconds * 1e3)
+                        : fmt::format("{:.2f} s", seconds);
+}
+
+std::string known(double value, const char* format) {
+  return value < 0 ? "-" : fmt::format(fmt::runtime(format), value);
+}
+
+ordered_json spread_json(const Spread& spread) {
+  return {{"median", spread.median}, {"low", spread.low}, {"high", spread.high}};
+}
+
+ordered_json known_json(double value) { return value < 0 ? ordered_json() : ordered_json(value); }
+
+std::string kernel_table(const std::vector<KernelTiming>& timings) {
+  std::vector<std::vector<std::string>> rows;
+  for (const KernelTiming& timing : timings) {
+    rows.push_back({timing.input, timing.kernel, duration(timing.seconds.median),
+                    fmt::format("{:.2f} [{:.2f}, {:.2f}]", timing.speed.median, timing.speed.low, timing.speed.high),
+                    known(timing.mean_support, "{:.1f}"), known(timing.scored_share * 100, "{:.1f}"),
+                    known(timing.pushes_per_row, "{:.1f}"), known(timing.sum_error, "{:.1e}")});
+  }
+  return markdown_table(
+      {"input", "kernel", "median", "speed [low, high]", "support", "scored %", "pushes", "sum error"}, rows);
+}
+
+class Bench : public Command {
+ public:
+  void define(FlagSet& flags) override {
+    flags.positionals("CKPT", models_, "Checkpoint whose trained heads are timed too");
+    flags.value("--length", length_, "N", "Tokens of a row");
+    flags.value("--head-dim", head_dim_, "D", "Head size of the random inputs");
+    flags.list("--std", stds_, "S,...", "Standard deviation of random scores; 0: all equal (default 1,4,0)");
+    flags.value("--alpha", alpha_, "A", "Alpha of entmax on the random inputs, in (1, 2]");
+    flags.value("--task", task_, "NAME", "What the trained heads look at, with parameters as in --tasks of run");
+    flags.flag("--end-to-end", end_to_end_, "Time whole passes of CKPT over one sample instead");
+    flags.value("--attention-path", path_, "NAME", "With --end-to-end: auto, reference or streaming");
+    flags.value("--repeats", repeats_, "N", "Rounds; medians and extremes are shown");
+    flags.value("--threads", threads_, "N", "CPU threads");
+    flags.flag("--json", json_, "Print JSON in place of the table");
+  }
+
+  int run(const Parsed&) override {
+    KernelBenchOptions options;
+    options.length = parse_at_least(length_, "--length", 1);
+    options.head_dim = parse_at_least(head_dim_, "--head-dim", 1);
+    if (options.length >= std::int64_t{1} << 24) throw Error("--length is " + length_ + "; it must be below 16777216");
+    if (options.head_dim > 1024) throw Error("--head-dim is " + head_dim_ + "; it must be at most 1024");
+    options.alpha = parse_real(alpha_, "--alpha");
+    if (!(options.alpha > 1 && options.alpha <= 2))
+      throw Error("--alpha is " + alpha_ + "; it must be above 1, at most 2");
+    options.repeats = parse_at_least(repeats_, "--repeats", 1);
+    options.threads = static_cast<int>(std::min<std::int64_t>(parse_at_least(threads_, "--threads", 1), 4096));
+    if (!stds_.empty()) options.stds.clear();
+    for (const std::string& text : stds_) {
+      for (const std::string& piece : split(text, ',')) {
+        options.stds.push_back(parse_real(piece, "--std"));
+        if (options.stds.back() < 0) throw Error("--std has " + piece + "; it must be at least 0");
+      }
+    }
+    if (models_.size() > 1) throw Error("'bench' takes one checkpoint, not '" + models_[1] + "' as well");
+    if (end_to_end_ && models_.empty()) throw Error("--end-to-end needs a checkpoint");
+    if (!models_.empty()) {
+      if (is_double(models_[0]))
+        throw Error("'" + models_[0] + "' is a double and has no attention; name a checkpoint");
+      options.checkpoint_path = find_checkpoint(models_[0], {});
+      const TaskSpec spec = parse_task_spec(task_);
+      options.sample = make_task(spec, resources_for(spec.name, {}))->draw({options.length, 0, 0, Split::kTest});
+    }
+    return end_to_end_ ? time_whole(options) : time_heads(options);
+  }
+
+ private:
+  int time_heads(const KernelBenchOptions& options) {
+    ProgressLine line;
+    const std::vector<KernelTiming> timings =
+        load_backend()->time_kernels(options, [&](const std::string& input) { line.show("timing " + input); });
+    line.clear();
+    if (!json_) {
+      print_out(fmt::format(
+          "causal, one head, forward, {} tokens, head size {} (random inputs), {} thread{}, {} rounds\n"
+          "speed: time of sdpa float32 (causal softmax, no bias) in the same round over this one's; "
+          "medians and extremes\n\n",
+          options.length, options.head_dim, options.threads, options.threads == 1 ? "" : "s", options.repeats));
+      print_out(kernel_table(timings));
+      return 0;
+    }
+    ordered_json all = {{"length", options.length},
+                        {"head_dim", options.head_dim},
+                        {"threads", options.threads},
+                        {"repeats", options.repeats},
+                        {"timings", ordered_json::array()}};
+    for (const KernelTiming& timing : timings) {
+      all["timings"].push_back({{"input", timing.input},
+                                {"kernel", timing.kernel},
+                                {"seconds", spread_json(timing.seconds)},
+                                {"speed", spread_json(timing.speed)},
+                                {"mean_support", known_json(timing.mean_support)},
+                                {"scored_share", known_json(timing.scored_share)},
+                                {"pushes_per_row", known_json(timing.pushes_per_row)},
+                                {"sum_error", known_json(timing.sum_error)}});
+    }
+    print_out(dump_json(all) + "\n");
+    return 0;
+  }
+
+  int time_whole(const KernelBenchOptions& options) {
+    require_one_of(path_, "--attention-path", {"auto", "reference", "streaming"});
+    OpenOptions open;
+    open.attention_path = path_;
+    open.threads = options.threads;
+    const EndToEndTiming timing =
+        load_backend()->time_model(options.checkpoint_path, options.sample, open, options.repeats);
+    if (json_) {
+      print_out(dump_json({{"length", options.length},
+                           {"tokens", timing.tokens},
+                           {"threads", options.threads},
+                           {"repeats", options.repeats},
+                           {"seconds", spread_json(timing.seconds)},
+                           {"attention_share", timing.attention_share}}) +
+                "\n");
+    } else {
+      print_out(fmt::format("{} tokens: {} a sample [{}, {}], {:.0f} % of it in attention\n", timing.tokens,
+                            duration(timing.seconds.median), duration(timing.seconds.low),
+                            duration(timing.seconds.high), 100 * timing.attention_share));
+    }
+    return 0;
+  }
+
+  std::vector<std::string> models_, stds_;
+  std::string length_ = "4096", head_dim_ = "32", alpha_ = "1.5", task_ = "recall", path_ = "auto", repeats_ = "5";
+  std::string threads_ = "1";
+  bool end_to_end_ = false, json_ = false;
+};
+
+}  // namespace
+
+CommandEntry bench_command() {
+  return {"bench", "Time attention kernels beside ATen's, on random and trained heads, or a whole model",
+          "lenbench bench --length 16384 --head-dim 64\n"
+          "lenbench bench recall-asentmax-nape --length 16384 --std 4\n"
+          "lenbench bench recall-asentmax-nape --end-to-end --length 65536 --threads 2",
+          [] { return std::unique_ptr<Command>(std::make_unique<Bench>()); }};
+}
+
+}  // namespace lenbench::cli

@@ -1,0 +1,121 @@
+// Takes queries, keys and values out of a checkpoint for the kernel benchmark, and times whole passes.
+#include "model/model_bench.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "attention/kernel_bench.h"
+#include "base/error.h"
+#include "checkpoint/checkpoint.h"
+#include "model/decoder.h"
+#include "model/predictor.h"
+#include "model/weights.h"
+
+namespace lenbench {
+namespace {
+
+EvaluationRequest request_of(const Sample& sample, const DecoderConfig& config) {
+  for (const std::int32_t token : sample.tokens) {
+    if (token < 0 || token >= config.vocab_size) {
+      throw Error("the sample has token " + std::to_string(token) + ", the model knows " +
+                  std::to_string(config.vocab_size) + "; choose a task of the model's vocabulary with --task");
+    }
+  }
+  const at::TensorOptions integers = at::TensorOptions().dtype(at::kLong);
+  EvaluationRequest request;
+  request.tokens_BT = at::empty({1, std::ssize(sample.tokens)}, integers);
+  std::copy(sample.tokens.begin(), sample.tokens.end(), request.tokens_BT.data_ptr<std::int64_t>());
+  request.positions_BQ = at::empty({1, std::ssize(sample.scored)}, integers);
+  for (std::size_t i = 0; i < sample.scored.size(); ++i) {
+    request.positions_BQ.data_ptr<std::int64_t>()[i] = sample.scored[i].position;
+  }
+  return request;
+}
+
+// The first head with a bias and the first without, of each layer.
+std::vector<BenchInput> trained_inputs(const KernelBenchOptions& options) {
+  const Decoder decoder = load_decoder(Checkpoint::open(options.checkpoint_path));
+  const std::vector<bool> has_position = decoder.head_has_position();
+  std::vector<std::int64_t> chosen;
+  for (const bool wanted : {true, false}) {
+    const auto found = std::find(has_position.begin(), has_position.end(), wanted);
+    if (found != has_position.end()) chosen.push_back(found - has_position.begin());
+  }
+  std::vector<BenchInput> inputs;
+  EvaluationRequest request = request_of(options.sample, decoder.config());
+  request.on_attend = [&](std::int64_t layer, const AttendRequest& attention) {
+    if (!uncovered_by_streaming(attention).empty() || attention.normalizer.adaptive) {
+      throw Error("the heads of a model of " + decoder.config().transform_name() +
+                  " cannot be timed: the streaming kernels have no single sweep for it");
+    }
+    for (const std::int64_t head : chosen) {
+      const std::int64_t group = head / (attention.q_BHQD.size(1) / attention.k_BGKD.size(1));
+      const Normalizer& normalizer = attention.normalizer;
+      BenchInput input;
+      const bool biased = has_position[static_cast<std::size_t>(head)];
+      input.name = fmt::format("layer {} head {} ({})", layer, head, biased ? "positional" : "positionless");
+      input.q_TD = attention.q_BHQD[0][head].clone();
+      input.k_TD = attention.k_BGKD[0][group].clone();
+      input.v_TD = attention.v_BGKD[0][group].clone();
+      input.slope = attention.slopes.empty() ? 0 : attention.slopes[static_cast<std::size_t>(head)];
+      input.alpha = normalizer.alpha_minus_one_H.defined() ? 1 + normalizer.alpha_minus_one_H[head].item<double>()
+                    : normalizer.kind == Normalizer::Kind::kEntmax ? normalizer.alpha
+                                                                   : options.alpha;
+      inputs.push_back(std::move(input));
+    }
+  };
+  decoder.hidden(request);
+  return inputs;
+}
+
+}  // namespace
+
+std::vector<KernelTiming> time_kernels(const KernelBenchOptions& options,
+                                       const std::function<void(const std::string&)>& progress) {
+  std::vector<KernelTiming> timings;
+  const auto time = [&](const BenchInput& input) {
+    progress(input.name);
+    const std::vector<KernelTiming> timed = time_input(input, options.repeats, options.threads);
+    timings.insert(timings.end(), timed.begin(), timed.end());
+  };
+  at::set_num_threads(options.threads);
+  for (const double std : options.stds) {
+    time(random_bench_input(options.length, options.head_dim, std, options.alpha));
+  }
+  if (!options.checkpoint_path.empty()) {
+    for (const BenchInput& input : trained_inputs(options)) time(input);
+  }
+  return timings;
+}
+
+EndToEndTiming time_model(const std::string& checkpoint_path, const Sample& sample, const OpenOptions& options,
+                          std::int64_t repeats) {
+  if (options.threads > 0) at::set_num_threads(options.threads);
+  const Decoder decoder = load_decoder(Checkpoint::open(checkpoint_path), parse_compute_dtype(options.dtype));
+  EvaluationRequest request = request_of(sample, decoder.config());
+  request.path = parse_attention_path(options.attention_path);
+  decoder.logits(decoder.hidden(request)[0]);
+  std::vector<std::pair<double, double>> rounds;  // seconds, of which in attention
+  for (std::int64_t round = 0; round < repeats; ++round) {
+    double attention = 0;
+    request.attention_seconds = &attention;
+    const auto start = std::chrono::steady_clock::now();
+    decoder.logits(decoder.hidden(request)[0]);
+    rounds.emplace_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), attention);
+  }
+  std::sort(rounds.begin(), rounds.end());
+  std::vector<double> seconds;
+  for (const auto& [total, attention] : rounds) seconds.push_back(total);
+  EndToEndTiming timing;
+  timing.tokens = std::ssize(sample.tokens);
+  timing.seconds = spread_of(seconds);
+  const auto& [total, attention] = rounds[rounds.size() / 2];
+  timing.attention_share = attention / total;
+  return timing;
+}
+
+}  // namespace lenbench

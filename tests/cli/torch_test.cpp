@@ -1,0 +1,143 @@
+// The commands that load LibTorch, as a user runs them: run, verify, train, bench.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "cli/program.h"
+
+namespace lenbench::cli_test {
+namespace {
+
+using nlohmann::json;
+
+const std::string kModels = std::string(LENBENCH_TEST_DATA) + "/model/reference/";
+
+Surroundings bundled() {
+  Surroundings where;
+  where.environment["LENBENCH_DATA"] = LENBENCH_RESULTS;
+  return where;
+}
+
+TEST(TorchRun, RecordsSayWhereHeadsLookForRightAndWrongAnswers) {
+  const TempFolder folder;
+  const std::string path = folder.path("r.jsonl");
+  const Outcome outcome = lenbench({"run", "recall-dense-asentmax-nape", "--tasks", "recall-dense", "--lengths", "1024",
+                                    "--samples", "16", "--threads", "1", "-o", path},
+                                   bundled());
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const json measured = json::parse(lines_of(slurp(path)).at(0))["measurement"];
+  EXPECT_EQ(measured["facts"]["pairs"]["mean"], 170);
+  const std::int64_t answers = measured["answer"]["n"], right = measured["answer"]["right"];
+  ASSERT_GT(right, 0);
+  double best = 0;
+  for (const json& head : measured["heads_right"]) {
+    EXPECT_EQ(head["rows"], right);
+    best = std::max(best, head["source_mass"].get<double>());
+  }
+  EXPECT_GT(best, 0.5) << "no head of a model that answers right looks at the answer";
+  for (const json& head : measured["heads_wrong"]) EXPECT_EQ(head["rows"], answers - right);
+  EXPECT_EQ(measured["heads_wrong"].size(), answers == right ? 0U : measured["heads"].size());
+}
+
+TEST(TorchVerify, ExitsWithOneWhereLogitsDiffer) {
+  const std::string model = kModels + "asentmax-nape";
+  const Outcome same = lenbench(
+      {"verify", model, model + "/expected.safetensors", "--attention", model + "/attention.json", "--threads", "1"});
+  EXPECT_EQ(same.code, 0) << same.out << same.err;
+  EXPECT_NE(same.out.find("largest support difference"), std::string::npos) << same.out;
+  const Outcome other = lenbench({"verify", model, kModels + "softmax-nape/expected.safetensors", "--threads", "1"});
+  EXPECT_EQ(other.code, 1) << other.out << other.err;
+  EXPECT_NE(other.out.find("differs\n"), std::string::npos);
+  EXPECT_EQ(other.out.find("-1"), std::string::npos) << other.out;
+}
+
+TEST(TorchTrain, AnInterruptLeavesAStateThatTheSameCommandFinishes) {
+  const TempFolder folder;
+  json recipe = json::parse(slurp(std::string(LENBENCH_RESULTS) + "/recipes/recall-base.json"));
+  recipe["name"] = "small";
+  recipe["method"] = "softmax";
+  recipe["steps"] = 60;
+  recipe["batch"] = 16;
+  recipe["log_every_steps"] = 1;
+  recipe["save_every_steps"] = 5;
+  recipe["validation"]["every_steps"] = 20;
+  recipe["validation"]["samples"] = 8;
+  recipe.erase("restart");
+  spill(folder.path("small.json"), recipe.dump());
+  const std::vector<std::string> words = {"train", folder.path("small.json"), "-o", folder.path("out"), "--threads",
+                                          "1"};
+  Child child(words);
+  const bool begun = wait_until([&] { return lines_of(slurp(folder.path("out/train_log.jsonl"))).size() >= 8; }, 60);
+  child.send(SIGINT);
+  const Outcome stopped = child.wait();
+  ASSERT_TRUE(begun) << stopped.err;
+  EXPECT_EQ(stopped.code, 130) << stopped.err;
+  EXPECT_NE(stopped.err.find("resumes"), std::string::npos) << stopped.err;
+  const Outcome finished = lenbench(words);
+  EXPECT_EQ(finished.code, 0) << finished.err;
+  EXPECT_EQ(lenbench({"inspect", folder.path("out")}).code, 0);
+}
+
+TEST(TorchBench, KernelsAreTimedSideBySideAndDescribed) {
+  const Outcome outcome =
+      lenbench({"bench", "--length", "600", "--head-dim", "16", "--std", "4,0", "--repeats", "2", "--json"}, bundled());
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const json result = json::parse(outcome.out);
+  ASSERT_EQ(result["timings"].size(), 10U);
+  for (const json& timing : result["timings"]) {
+    EXPECT_GT(timing["seconds"]["median"], 0) << timing;
+    if (timing["kernel"] == "sdpa float32") {
+      EXPECT_EQ(timing["speed"]["median"], 1) << timing;
+    }
+    if (timing["kernel"].get<std::string>().starts_with("lenbench")) {
+      EXPECT_LT(timing["sum_error"], 1e-5) << timing;
+    }
+    if (timing["kernel"] == "lenbench entmax 1.5" && timing["input"] == "all equal") {
+      EXPECT_DOUBLE_EQ(timing["mean_support"], 300.5);
+    }
+  }
+}
+
+TEST(TorchBench, TrainedHeadsAndWholeModels) {
+  const Outcome heads =
+      lenbench({"bench", "recall-asentmax-nape", "--length", "256", "--std", "1", "--repeats", "1"}, bundled());
+  ASSERT_EQ(heads.code, 0) << heads.err;
+  EXPECT_NE(heads.out.find("layer 1 head 4 (positionless)"), std::string::npos) << heads.out;
+  const Outcome whole = lenbench(
+      {"bench", "recall-asentmax-nape", "--end-to-end", "--length", "256", "--repeats", "3", "--json"}, bundled());
+  ASSERT_EQ(whole.code, 0) << whole.err;
+  const json timing = json::parse(whole.out);
+  EXPECT_EQ(timing["tokens"], 280);
+  EXPECT_GT(timing["attention_share"], 0);
+  EXPECT_LT(timing["attention_share"], 1);
+  EXPECT_TRUE(refused(lenbench({"bench", "--end-to-end"}), 2, "needs a checkpoint"));
+  EXPECT_TRUE(refused(lenbench({"bench", "--alpha", "1"}), 2, "--alpha"));
+  EXPECT_TRUE(refused(lenbench({"bench", "recall-asentmax-nape", "--task", "mqmtar:keys=3"}, bundled()), 2, "keys"));
+}
+
+// Theme E of the bug collection: batch size, padding, kernel and precision must not decide an answer.
+TEST(TorchAudit, ArithmeticDoesNotDecideAnswersOfABundledModel) {
+  const Outcome outcome = lenbench(
+      {"audit", "recall-asentmax-nape", "--lengths", "64,512", "--samples", "3", "--reference-up-to", "64", "--json"},
+      bundled());
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const json findings = json::parse(outcome.out);
+  ASSERT_EQ(findings.size(), 8U);
+  int skipped = 0;
+  for (const json& finding : findings) {
+    if (finding.contains("skipped")) {
+      ++skipped;
+      continue;
+    }
+    EXPECT_EQ(finding["rows"], 24) << finding;
+    EXPECT_EQ(finding["same_argmax"], 24) << finding;
+    EXPECT_EQ(finding["same_outcome"], 3) << finding;
+    EXPECT_LT(finding["largest_nats"], 1e-3) << finding;
+  }
+  EXPECT_EQ(skipped, 2);
+}
+
+}  // namespace
+}  // namespace lenbench::cli_test
