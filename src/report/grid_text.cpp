@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "base/names.h"
 
@@ -63,7 +64,16 @@ std::string metric_title(const Grid& grid) {
   std::string title = grid.metric;
   if (grid.metric == "answer" || grid.metric == "token") title += " accuracy";
   if (grid.metric == "exact") title = "exact match";
-  if (starts_with(grid.metric, "entropy")) title = "normalized " + title;
+  for (const auto& [name, words] :
+       {std::pair{"entropy", "normalized entropy"}, std::pair{"support", "support"},
+        std::pair{"source", "weight on the answer's token"}, std::pair{"sink", "weight on the first key (sink)"}}) {
+    if (!starts_with(grid.metric, name)) continue;
+    title = words;
+    for (const std::string& part : split(grid.metric.substr(std::string_view(name).size()), '-')) {
+      if (part.empty()) continue;
+      title += ", " + part + (part == "right" || part == "wrong" ? " answers" : " heads");
+    }
+  }
   if (grid.percent) title += ", percent";
   if (!grid.probe_rows.empty()) title += ", " + grid.probe_rows + " rows";
   return title;
