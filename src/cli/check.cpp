@@ -80,12 +80,6 @@ class Check : public Command {
                          .baseline_commit = baseline.source_commit,
                          .policy_source = ""};
     const Policy policy = read_policy(baseline, heading.policy_source);
-    print_note(fmt::format("baseline '{}': SHA-256 {}{}; policy: {}", baseline_, baseline.sha256.substr(0, 12),
-                           baseline.source_commit.empty() ? "" : ", commit " + baseline.source_commit,
-                           heading.policy_source));
-    if (!baseline.source_commit.empty() && baseline.source_commit == source_commit()) {
-      print_note("baseline equals candidate commit: it cannot show a loss; take the baseline from the base branch");
-    }
 
     JudgeOptions options;
     std::vector<GateCell> now;
@@ -105,6 +99,13 @@ class Check : public Command {
     }
     options.today = today_.empty() ? utc_now().substr(0, 10) : today_;
     if (!is_date(options.today)) throw Error("--today is '" + today_ + "', which is no day; write 2026-12-31");
+    // After all that can be refused, so that an error stands alone.
+    print_note(fmt::format("baseline '{}': SHA-256 {}{}; policy: {}", baseline_, baseline.sha256.substr(0, 12),
+                           baseline.source_commit.empty() ? "" : ", commit " + baseline.source_commit,
+                           heading.policy_source));
+    if (!baseline.source_commit.empty() && baseline.source_commit == source_commit()) {
+      print_note("baseline equals candidate commit: it cannot show a loss; take the baseline from the base branch");
+    }
     const CheckResult result = judge(baseline.cells, now, policy, options);
     for (const std::string& note : result.notes) print_note(note);
     print_out(json_ ? check_json(result, heading, policy) : check_table(result));

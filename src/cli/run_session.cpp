@@ -132,14 +132,12 @@ int run_session(const SessionRequest& request) {
     require_same_checkpoint(records, request.choice.sha256, writer->path());
   }
   // Refused before the model is loaded wherever its header is enough to tell.
-  const PredictorInfo unloaded = describe_unloaded(request.choice);
-  const RunPlan first_plan = plan_or_refuse(request.plan, unloaded);
-  if (!request.has_output) print_note("no -o FILE: the table is printed and no Records are kept");
-  note_other_vocabulary(first_plan, unloaded);
-
+  plan_or_refuse(request.plan, describe_unloaded(request.choice));
   OpenModel model = open_model(request.choice, request.open);
   const PredictorInfo info = model.predictor->info();
   const RunPlan plan = plan_or_refuse(request.plan, info);
+  if (!request.has_output) print_note("no -o FILE: the table is printed and no Records are kept");
+  note_other_vocabulary(plan, info);
   RunOptions options = request.run;
   if (writer != nullptr) {
     require_same_plan(records, plan, info, writer->path());
