@@ -16,8 +16,7 @@ const StringRule& rule() {
   static const StringRule made = {
       in_place,
       {{"the string, symbol by symbol, then the end token", {33, 5, 0, 31, 36, 5, 0, 31}, {5, 0, 31, 34}, {4, 5, 6, 7}},
-       {"a symbol that occurs twice is said twice", {33, 7, 7, 36, 7, 7}, {7, 7, 34}, {3, 4, 5}}},
-      {}};
+       {"a symbol that occurs twice is said twice", {33, 7, 7, 36, 7, 7}, {7, 7, 34}, {3, 4, 5}}}};
   return made;
 }
 
@@ -31,8 +30,7 @@ const TaskEntry& copy_entry() {
     made.summary = "a string of independent uniform symbols, to be repeated after the separator";
     made.published =
         "32 symbols; trained on lengths 32 to 64, tested at 64, 128, ..., 4096 with 1,000 samples each; score: the "
-        "whole "
-        "string and the end token (exact match)";
+        "whole string and the end token (exact match)";
     made.parameters = string_parameters();
     made.make = [](const TaskEntry& self, const TaskParameters& resolved, const TaskResources&) {
       return make_string_task(self, resolved, rule());

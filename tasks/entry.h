@@ -59,6 +59,15 @@ class DistanceFacts {
   double sum_ = 0;
 };
 
+// Task::solve for a task whose rows are solved one by one: `row` of each position.
+template <class Row>
+std::vector<std::int32_t> solve_rows(std::span<const std::int64_t> positions, const Row& row) {
+  std::vector<std::int32_t> targets;
+  targets.reserve(positions.size());
+  for (const std::int64_t position : positions) targets.push_back(row(position));
+  return targets;
+}
+
 // Ids pad, bos, eos, mask, sep in that order from `first` (five in number).
 SpecialTokens specials_from(std::int32_t first);
 inline constexpr std::int32_t kNumSpecials = 5;

@@ -96,9 +96,7 @@ class MqarTask : public Task {
 
   std::vector<std::int32_t> solve(std::span<const std::int32_t> tokens,
                                   std::span<const std::int64_t> positions) const override {
-    std::vector<std::int32_t> targets;
-    for (const std::int64_t position : positions) targets.push_back(look_up(tokens, position));
-    return targets;
+    return solve_rows(positions, [&](std::int64_t position) { return look_up(tokens, position); });
   }
 
  private:

@@ -161,9 +161,7 @@ class NiahBytesTask : public Task {
   std::vector<std::int32_t> solve(std::span<const std::int32_t> tokens,
                                   std::span<const std::int64_t> positions) const override {
     const std::string text = text_of(tokens);
-    std::vector<std::int32_t> targets;
-    for (const std::int64_t position : positions) targets.push_back(solve_row(text, position));
-    return targets;
+    return solve_rows(positions, [&](std::int64_t position) { return solve_row(text, position); });
   }
 
  private:

@@ -16,8 +16,7 @@ const StringRule& rule() {
   static const StringRule made = {
       backwards,
       {{"the last symbol first, then the end token", {33, 5, 0, 31, 36, 31, 0, 5}, {31, 0, 5, 34}, {4, 5, 6, 7}},
-       {"a string of one symbol is its own reverse", {33, 9, 36, 9}, {9, 34}, {2, 3}}},
-      {}};
+       {"a string of one symbol is its own reverse", {33, 9, 36, 9}, {9, 34}, {2, 3}}}};
   return made;
 }
 
@@ -31,8 +30,7 @@ const TaskEntry& reverse_entry() {
     made.summary = "a string of independent uniform symbols, to be said backwards after the separator";
     made.published =
         "32 symbols; trained on lengths 32 to 64, tested at 64, 96, 128, 256 and 512; score: the whole string and the "
-        "end "
-        "token (exact match)";
+        "end token (exact match)";
     made.parameters = string_parameters();
     made.make = [](const TaskEntry& self, const TaskParameters& resolved, const TaskResources&) {
       return make_string_task(self, resolved, rule());

@@ -23,8 +23,7 @@ const StringRule& rule() {
   static const StringRule made = {
       ascending,
       {{"ascending, then the end token", {33, 5, 0, 31, 36, 0, 5, 31}, {0, 5, 31, 34}, {4, 5, 6, 7}},
-       {"as often as it occurs", {33, 7, 2, 7, 36, 2, 7, 7}, {2, 7, 7, 34}, {4, 5, 6, 7}}},
-      {}};
+       {"as often as it occurs", {33, 7, 2, 7, 36, 2, 7, 7}, {2, 7, 7, 34}, {4, 5, 6, 7}}}};
   return made;
 }
 
@@ -38,10 +37,9 @@ const TaskEntry& sort_entry() {
     made.summary = "a string of independent uniform symbols, to be said in ascending order after the separator";
     made.published =
         "32 symbols; trained on lengths 32 to 64, tested at 64, 128, ..., 4096; score: the whole string and the end "
-        "token "
-        "(exact match). With 32 symbols a long string is a counting problem: each symbol occurs about L/32 times, and "
-        "to "
-        "repeat the answer before is right in all but about 32 places";
+        "token (exact match). With 32 symbols a long string is a counting problem: each symbol occurs about L/32 "
+        "times, and "
+        "to repeat the answer before is right in all but about 32 places";
     made.parameters = string_parameters();
     made.make = [](const TaskEntry& self, const TaskParameters& resolved, const TaskResources&) {
       return make_string_task(self, resolved, rule());

@@ -18,7 +18,6 @@ class StringTask : public Task {
     info_.specials = specials_from(static_cast<std::int32_t>(symbols_));
     info_.vocab_size = symbols_ + kNumSpecials;
     info_.examples = rule.examples;
-    info_.truth_table = rule.truth_table;
   }
 
   const TaskInfo& info() const override { return info_; }

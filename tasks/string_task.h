@@ -18,7 +18,6 @@ using SourceOrder = std::vector<std::int64_t> (*)(std::span<const std::int32_t> 
 struct StringRule {
   SourceOrder order;
   std::vector<WorkedExample> examples;  // for 32 symbols
-  std::vector<WorkedExample> truth_table;
 };
 
 // The parameters of a string task: `symbols`, 32 as published.

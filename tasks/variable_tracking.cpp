@@ -118,9 +118,7 @@ class VariableTrackingTask : public Task {
       chain = chain_of(tokens.first(static_cast<std::size_t>(question - tokens.begin())),
                        Tokens(value, value + static_cast<std::ptrdiff_t>(width())));
     }
-    std::vector<std::int32_t> targets;
-    for (const std::int64_t position : positions) targets.push_back(script_.answer_at(chain, position - first_row));
-    return targets;
+    return solve_rows(positions, [&](std::int64_t position) { return script_.answer_at(chain, position - first_row); });
   }
 
  private:

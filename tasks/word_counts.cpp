@@ -112,9 +112,8 @@ class WordCountTask : public Task {
     }
     const std::vector<std::int64_t> answer = most_frequent(list);
     const std::int64_t first_row = static_cast<std::int64_t>(at) + question_tokens() - 1;
-    std::vector<std::int32_t> targets;
-    for (const std::int64_t position : positions) targets.push_back(script_.answer_at(answer, position - first_row));
-    return targets;
+    return solve_rows(positions,
+                      [&](std::int64_t position) { return script_.answer_at(answer, position - first_row); });
   }
 
  protected:

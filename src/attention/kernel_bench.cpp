@@ -120,7 +120,6 @@ BenchInput random_bench_input(std::int64_t length, std::int64_t head_dim, double
 
 std::vector<KernelTiming> time_input(const BenchInput& input, std::int64_t repeats, int threads) {
   const at::NoGradGuard no_grad;
-  at::set_num_threads(threads);
   const at::Tensor q = head_of(input.q_TD), k = head_of(input.k_TD), v = head_of(input.v_TD);
   const at::Tensor q_half = q.to(at::kBFloat16), k_half = k.to(at::kBFloat16), v_half = v.to(at::kBFloat16);
   const auto sdpa = [](const at::Tensor& q_1, const at::Tensor& k_1, const at::Tensor& v_1) {

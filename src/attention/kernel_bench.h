@@ -21,7 +21,8 @@ struct BenchInput {
 // q = k = v from N(0, 1), q times `score_std`, so that scores have that standard deviation; 0: every score is 0.
 BenchInput random_bench_input(std::int64_t length, std::int64_t head_dim, double score_std, double alpha);
 
-// Times every kernel on `input`: each once to warm up, then `repeats` rounds of one call each.
+// Times every kernel on `input` (ATen's with the threads it is set to, which the caller keeps equal): each once to warm
+// up, then `repeats` rounds of one call each.
 std::vector<KernelTiming> time_input(const BenchInput& input, std::int64_t repeats, int threads);
 
 // Median, smallest and largest. Requires at least one value.

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <map>
 #include <stdexcept>
 #include <thread>
 
@@ -168,37 +167,41 @@ struct Entry {
   char separator;  // before the number; '\0': takes none
   const char* letter;
   bool number_required;
+  const char *summary, *numbered_summary;  // without and with the number
   Double::Rule (*make)(std::int64_t number);
 };
 
 const Entry kEntries[] = {
-    {"oracle", ':', "N", false,
+    {"oracle", ':', "N", false, "every answer right", "right up to length N, wrong beyond",
      [](std::int64_t longest) -> Double::Rule {
        return [longest](const Sample& sample, const Task& task, const DrawKey& key) {
          return key.length <= longest ? all_right(sample) : all_wrong(sample, task);
        };
      }},
-    {"blind", '\0', "", false, [](std::int64_t) -> Double::Rule { return BlindRule(); }},
-    {"uniform", '\0', "", false,
+    {"blind", '\0', "", false, "guesses from the answer alphabet without reading the prompt", "",
+     [](std::int64_t) -> Double::Rule { return BlindRule(); }},
+    {"uniform", '\0', "", false, "equal logits: its perplexity is the vocabulary's size", "",
      [](std::int64_t) -> Double::Rule {
        return [](const Sample& sample, const Task& task, const DrawKey&) {
          return constant(sample, 0, uniform_nats(task));
        };
      }},
-    {"echo", '\0', "", false,
+    {"echo", '\0', "", false, "produces nothing: every score must be 0", "",
      [](std::int64_t) -> Double::Rule {
        return [](const Sample& sample, const Task& task, const DrawKey&) {
          return constant(sample, -1, uniform_nats(task));
        };
      }},
-    {"last-value", '\0', "", false, [](std::int64_t) -> Double::Rule { return ShortcutRule(false); }},
-    {"most-frequent", '\0', "", false, [](std::int64_t) -> Double::Rule { return ShortcutRule(true); }},
-    {"nan", '@', "P", true,
+    {"last-value", '\0', "", false, "answers with the last token of the answer alphabet that it has read", "",
+     [](std::int64_t) -> Double::Rule { return ShortcutRule(false); }},
+    {"most-frequent", '\0', "", false, "answers with the most frequent such token", "",
+     [](std::int64_t) -> Double::Rule { return ShortcutRule(true); }},
+    {"nan", '@', "P", true, "", "the oracle, with NaN logits from position P on",
      [](std::int64_t position) -> Double::Rule {
        return
            [position](const Sample& sample, const Task&, const DrawKey&) { return nonfinite_from(sample, position); };
      }},
-    {"oom", '@', "L", true,
+    {"oom", '@', "L", true, "", "the oracle, out of memory from length L on",
      [](std::int64_t length) -> Double::Rule {
        return [length](const Sample& sample, const Task&, const DrawKey& key) {
          if (key.length >= length) {
@@ -208,7 +211,7 @@ const Entry kEntries[] = {
          return all_right(sample);
        };
      }},
-    {"sleepy", ':', "MS", true,
+    {"sleepy", ':', "MS", true, "", "the oracle, taking MS milliseconds a sample",
      [](std::int64_t milliseconds) -> Double::Rule {
        return [milliseconds](const Sample& sample, const Task&, const DrawKey&) {
          std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
@@ -221,21 +224,6 @@ std::string_view head_of(std::string_view name) { return name.substr(0, name.fin
 
 }  // namespace
 
-std::string double_summary(const std::string& name) {
-  static const std::map<std::string, std::string> kSummaries = {
-      {"oracle", "every answer right"},
-      {"oracle:N", "right up to length N, wrong beyond"},
-      {"blind", "guesses from the answer alphabet without reading the prompt"},
-      {"uniform", "equal logits: its perplexity is the vocabulary's size"},
-      {"echo", "produces nothing: every score must be 0"},
-      {"last-value", "answers with the last token of the answer alphabet that it has read"},
-      {"most-frequent", "answers with the most frequent such token"},
-      {"nan@P", "the oracle, with NaN logits from position P on"},
-      {"oom@L", "the oracle, out of memory from length L on"},
-      {"sleepy:MS", "the oracle, taking MS milliseconds a sample"}};
-  return kSummaries.at(name);
-}
-
 std::vector<std::string> double_names() {
   std::vector<std::string> names;
   for (const Entry& entry : kEntries) {
@@ -243,6 +231,15 @@ std::vector<std::string> double_names() {
     if (entry.separator != '\0') names.push_back(fmt::format("{}{}{}", entry.name, entry.separator, entry.letter));
   }
   return names;
+}
+
+std::vector<std::string> double_summaries() {
+  std::vector<std::string> summaries;
+  for (const Entry& entry : kEntries) {
+    if (!entry.number_required) summaries.emplace_back(entry.summary);
+    if (entry.separator != '\0') summaries.emplace_back(entry.numbered_summary);
+  }
+  return summaries;
 }
 
 bool is_double(std::string_view name) {

@@ -24,8 +24,8 @@ namespace lenbench {
 // Doubles learn length and index through Predictor::announce(); predict() without it throws std::logic_error.
 std::vector<std::string> double_names();  // as in the list above, with their letter for the number
 
-// One line on a name of double_names().
-std::string double_summary(const std::string& name);
+// One line on each, parallel to double_names().
+std::vector<std::string> double_summaries();
 
 // True when the part before ':' or '@' names a double.
 bool is_double(std::string_view name);

@@ -95,28 +95,16 @@ void CellMeter::add_facts(const Sample& sample) {
 }
 
 void CellMeter::add_exact(const Sample& sample, const SamplePrediction& prediction, bool finite_sample) {
-  std::vector<std::pair<std::int32_t, bool>> rows;  // answer, right
-  rows.reserve(sample.scored.size());
   std::int64_t right_tokens = 0;
-  for (std::size_t row = 0; row < sample.scored.size(); ++row) {
-    const ScoredToken& scored = sample.scored[row];
-    const bool right = finite_sample && prediction.argmax[row] == scored.target;
-    right_tokens += right ? 1 : 0;
-    if (scored.answer >= 0) rows.emplace_back(scored.answer, right);
+  for (std::size_t row = 0; finite_sample && row < sample.scored.size(); ++row) {
+    right_tokens += prediction.argmax[row] == sample.scored[row].target ? 1 : 0;
   }
-  // A wrong row sorts before the right ones of its answer, so the first row of each answer decides.
-  if (!std::is_sorted(rows.begin(), rows.end())) std::sort(rows.begin(), rows.end());
-  std::int64_t right_answers = 0, num_answers = 0;
-  for (std::size_t row = 0; row < rows.size(); ++row) {
-    if (row > 0 && rows[row].first == rows[row - 1].first) continue;
-    ++num_answers;
-    right_answers += rows[row].second ? 1 : 0;
-  }
+  const auto answers = judged_answers(sample, prediction, finite_sample);
   const auto num_tokens = static_cast<std::int64_t>(sample.scored.size());
   tokens_.right.push_back(right_tokens);
   tokens_.n.push_back(num_tokens);
-  answers_.right.push_back(right_answers);
-  answers_.n.push_back(num_answers);
+  answers_.right.push_back(std::count_if(answers.begin(), answers.end(), [](const auto& each) { return each.second; }));
+  answers_.n.push_back(std::ssize(answers));
   const bool exact = num_tokens > 0 && right_tokens == num_tokens;
   exact_right_ += exact ? 1 : 0;
   outcomes_ += !finite_sample ? 'x' : exact ? '1' : '0';

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tasks/task.h"
@@ -74,6 +75,24 @@ struct SamplePrediction {
   std::vector<double> nll;            // nats; -log softmax(logits)[target]
   std::int64_t first_nonfinite = -1;  // position of the first judged row with a non-finite logit; -1: all finite
 };
+
+// The answers of a sample, ascending, each with whether every token of it is right; none is where the prediction is not
+// `finite`.
+inline std::vector<std::pair<std::int32_t, bool>> judged_answers(const Sample& sample,
+                                                                 const SamplePrediction& prediction, bool finite) {
+  std::vector<std::pair<std::int32_t, bool>> answers;
+  answers.reserve(sample.scored.size());
+  for (std::size_t row = 0; row < sample.scored.size(); ++row) {
+    const ScoredToken& scored = sample.scored[row];
+    if (scored.answer >= 0) answers.emplace_back(scored.answer, finite && prediction.argmax[row] == scored.target);
+  }
+  // A wrong row sorts before the right ones of its answer, so the first row of each answer decides.
+  if (!std::is_sorted(answers.begin(), answers.end())) std::sort(answers.begin(), answers.end());
+  answers.erase(
+      std::unique(answers.begin(), answers.end(), [](const auto& a, const auto& b) { return a.first == b.first; }),
+      answers.end());
+  return answers;
+}
 
 struct PredictRequest {
   ProbeRows probe = ProbeRows::kNone;

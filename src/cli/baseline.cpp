@@ -11,6 +11,7 @@
 #include "cli/flags.h"
 #include "cli/gate_files.h"
 #include "cli/output_file.h"
+#include "cli/record_input.h"
 #include "cli/setting.h"
 #include "cli/terminal.h"
 #include "report/grid_text.h"
@@ -66,7 +67,7 @@ class BaselineCommand : public Command {
     if (!is_baseline(read_file(output_)))
       throw Error("'" + output_ + "' is no baseline; make one with 'baseline write'");
     if (!policy_.empty()) baseline.policy = read_policy(policy_);
-    const std::vector<std::string> names = cells_.empty() ? std::vector<std::string>{} : split(join(cells_, ","), ',');
+    const std::vector<std::string> names = comma_parts(cells_);
     const std::vector<std::string> changed = update_cells(baseline, read_cells(files_, subject_), names);
     save(baseline);
     print_note(fmt::format("'{}': {} of {} cells replaced or added: {}", output_, changed.size(), baseline.cells.size(),
@@ -77,8 +78,7 @@ class BaselineCommand : public Command {
     baseline.written_at = utc_now();
     baseline.source_commit = source_commit();
     const std::string text = baseline_text(baseline);
-    create_parent_folders(output_);
-    write_file_atomically(output_, text);
+    write_output(output_, text);
   }
 
   static void show(const Baseline& baseline) {

@@ -14,6 +14,7 @@
 #include "cli/flag_set.h"
 #include "cli/flags.h"
 #include "cli/paths.h"
+#include "cli/record_input.h"
 #include "cli/samples.h"
 #include "cli/terminal.h"
 #include "report/grid_text.h"
@@ -79,11 +80,9 @@ class Bench : public Command {
     options.repeats = parse_at_least(repeats_, "--repeats", 1);
     options.threads = static_cast<int>(std::min<std::int64_t>(parse_at_least(threads_, "--threads", 1), 4096));
     if (!stds_.empty()) options.stds.clear();
-    for (const std::string& text : stds_) {
-      for (const std::string& piece : split(text, ',')) {
-        options.stds.push_back(parse_real(piece, "--std"));
-        if (options.stds.back() < 0) throw Error("--std has " + piece + "; it must be at least 0");
-      }
+    for (const std::string& piece : comma_parts(stds_)) {
+      options.stds.push_back(parse_real(piece, "--std"));
+      if (options.stds.back() < 0) throw Error("--std has " + piece + "; it must be at least 0");
     }
     if (models_.size() > 1) throw Error("'bench' takes one checkpoint, not '" + models_[1] + "' as well");
     if (end_to_end_ && models_.empty()) throw Error("--end-to-end needs a checkpoint");

@@ -28,11 +28,7 @@ class Compare : public Command {
     const Baseline first = read_baseline(first_), second = read_baseline(second_);
     const std::string text = compare_text(compare_cells(first.cells, second.cells), format_, name_of(first, first_),
                                           name_of(second, second_));
-    if (output_.empty()) {
-      print_out(text);
-    } else {
-      write_output(output_, text);
-    }
+    write_output(output_, text);
     return 0;
   }
 

@@ -47,7 +47,7 @@ Baseline read_baseline(const std::string& path) {
   const std::string bytes = read_file(path);
   Baseline baseline;
   // Records open with their schema; everything else must be a baseline, whose messages then fit.
-  if (!is_baseline(bytes) && bytes.starts_with("{\"schema\"")) {
+  if (!is_baseline(bytes) && opens_as_records(bytes)) {
     baseline.cells = read_cells({path}, "");
     baseline.sha256 = sha256_hex(bytes);
   } else {

@@ -64,7 +64,8 @@ std::string checkpoint_summary(const std::string& name) {
 std::vector<Entry> checkpoint_entries() {
   std::vector<Entry> entries;
   for (const std::string& name : bundled_checkpoints()) entries.push_back({name, checkpoint_summary(name)});
-  for (const std::string& name : double_names()) entries.push_back({name, "double: " + double_summary(name)});
+  const std::vector<std::string> doubles = double_names(), summaries = double_summaries();
+  for (std::size_t i = 0; i < doubles.size(); ++i) entries.push_back({doubles[i], "double: " + summaries[i]});
   return entries;
 }
 

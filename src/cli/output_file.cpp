@@ -7,6 +7,9 @@
 
 #include "base/error.h"
 #include "base/files.h"
+#include "cli/terminal.h"
+#include "record/store.h"
+#include "verdict/baseline.h"
 
 namespace lenbench::cli {
 
@@ -20,16 +23,14 @@ bool same_file(const std::string& a, const std::string& b) {
   return fs::weakly_canonical(a, failure) == fs::weakly_canonical(b, failure);
 }
 
-// The first bytes of every Record file and of every baseline.
 bool holds_measurements(const std::string& path) {
   std::error_code failure;
   if (!fs::is_regular_file(path, failure)) return false;
   std::ifstream file(path, std::ios::binary);
-  std::string start(64, '\0');
+  std::string start(256, '\0');
   file.read(start.data(), static_cast<std::streamsize>(start.size()));
   start.resize(static_cast<std::size_t>(file.gcount()));
-  return start.starts_with("{\"schema\":") || start.find("lenbench baseline") != std::string::npos ||
-         start.find("lenbench-baseline") != std::string::npos;
+  return opens_as_records(start) || is_baseline(start);
 }
 
 }  // namespace
@@ -53,6 +54,10 @@ void require_free_output(const std::string& path, const std::string& flag, const
 }
 
 void write_output(const std::string& path, std::string_view bytes) {
+  if (path.empty()) {
+    print_out(bytes);
+    return;
+  }
   create_parent_folders(path);
   std::error_code failure;
   const fs::file_status status = fs::status(path, failure);

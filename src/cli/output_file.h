@@ -14,7 +14,8 @@ void require_other_file(const std::string& path, const std::string& flag, const 
 // existing file that holds Records or a baseline. `flag` names the output in the message. Call before any work.
 void require_free_output(const std::string& path, const std::string& flag, const std::vector<std::string>& others);
 
-// Creates missing folders and replaces the file at once; a device or a pipe is written into. Throws Error.
+// To standard output where `path` is empty; else creates missing folders and replaces the file at once, while a device
+// or a pipe is written into. Throws Error.
 void write_output(const std::string& path, std::string_view bytes);
 
 }  // namespace lenbench::cli

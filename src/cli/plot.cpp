@@ -57,10 +57,6 @@ class Plot : public Command {
       for (Figure& figure : more) figures.push_back(std::move(figure));
     }
     const std::string specification = vega_lite(figures);
-    if (output_.empty()) {
-      print_out(specification);
-      return 0;
-    }
     if (json) {
       write_output(output_, specification);
     } else {

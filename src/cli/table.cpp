@@ -77,11 +77,7 @@ class Table : public Command {
     if (fit_) fit(grids);
     if (!paper_.empty()) add_paper(grids);
     const std::string text = render(format_, grids);
-    if (output_.empty()) {
-      print_out(text);
-    } else {
-      write_output(output_, text);
-    }
+    write_output(output_, text);
     return 0;
   }
 

@@ -2,7 +2,6 @@
 #include "model/model_bench.h"
 
 #include <ATen/Parallel.h>
-#include <ATen/ops/empty.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +10,7 @@
 #include "attention/kernel_bench.h"
 #include "base/error.h"
 #include "checkpoint/checkpoint.h"
-#include "model/decoder.h"
+#include "model/batch.h"
 #include "model/predictor.h"
 #include "model/weights.h"
 
@@ -25,15 +24,7 @@ EvaluationRequest request_of(const Sample& sample, const DecoderConfig& config) 
                   std::to_string(config.vocab_size) + "; choose a task of the model's vocabulary with --task");
     }
   }
-  const at::TensorOptions integers = at::TensorOptions().dtype(at::kLong);
-  EvaluationRequest request;
-  request.tokens_BT = at::empty({1, std::ssize(sample.tokens)}, integers);
-  std::copy(sample.tokens.begin(), sample.tokens.end(), request.tokens_BT.data_ptr<std::int64_t>());
-  request.positions_BQ = at::empty({1, std::ssize(sample.scored)}, integers);
-  for (std::size_t i = 0; i < sample.scored.size(); ++i) {
-    request.positions_BQ.data_ptr<std::int64_t>()[i] = sample.scored[i].position;
-  }
-  return request;
+  return evaluation_request(std::span(&sample, 1));
 }
 
 // The first head with a bias and the first without, of each layer.

@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <new>
 
 #include "base/error.h"
@@ -19,6 +18,7 @@
 #include "base/text.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/memory.h"
+#include "model/batch.h"
 #include "model/judge.h"
 #include "model/weights.h"
 
@@ -49,7 +49,7 @@ class DecoderPredictor final : public Predictor {
     for (const Sample& sample : samples) tokens = std::max(tokens, std::ssize(sample.tokens));
     const std::string sizes = std::to_string(samples.size()) + " x " + std::to_string(tokens) + " tokens";
     try {
-      return run(samples, tokens, request, probe);
+      return run(samples, request, probe);
     } catch (const std::bad_alloc&) {
       throw Error("out of memory for " + sizes, ExitCode::kNotMeasured);
     } catch (const c10::Error& error) {
@@ -88,26 +88,8 @@ class DecoderPredictor final : public Predictor {
     }
   }
 
-  std::vector<SamplePrediction> run(std::span<const Sample> samples, std::int64_t tokens, const PredictRequest& request,
-                                    Probe* probe) {
-    const auto batch = static_cast<std::int64_t>(samples.size());
-    std::int64_t judged_rows = 1;
-    for (const Sample& sample : samples) judged_rows = std::max(judged_rows, std::ssize(sample.scored));
-
-    const at::TensorOptions integers = at::TensorOptions().dtype(at::kLong);
-    EvaluationRequest evaluation;
-    evaluation.tokens_BT = at::zeros({batch, tokens}, integers);
-    evaluation.positions_BQ = at::full({batch, judged_rows}, -1, integers);
-    auto* ids = evaluation.tokens_BT.mutable_data_ptr<std::int64_t>();
-    auto* positions = evaluation.positions_BQ.mutable_data_ptr<std::int64_t>();
-    for (std::int64_t b = 0; b < batch; ++b) {
-      const Sample& sample = samples[static_cast<std::size_t>(b)];
-      std::copy(sample.tokens.begin(), sample.tokens.end(), ids + b * tokens);
-      for (std::size_t i = 0; i < sample.scored.size(); ++i) {
-        positions[b * judged_rows + static_cast<std::int64_t>(i)] = sample.scored[i].position;
-      }
-      evaluation.lengths.push_back(std::ssize(sample.tokens));
-    }
+  std::vector<SamplePrediction> run(std::span<const Sample> samples, const PredictRequest& request, Probe* probe) {
+    EvaluationRequest evaluation = evaluation_request(samples);
     evaluation.path = path_;
     std::vector<HeadStats> stats;
     std::vector<RowStatistics> answer_rows;
@@ -117,7 +99,7 @@ class DecoderPredictor final : public Predictor {
       evaluation.stats = &stats;
       if (request.probe == ProbeRows::kAnswer) {
         evaluation.wanted_rows = &answer_rows;
-        evaluation.source_keys_BQ = source_keys(samples, judged_rows);
+        evaluation.source_keys_BQ = source_keys(samples, evaluation.positions_BQ.size(1));
       }
     }
     const at::Device device = decoder_.parameters().front().second.device();
@@ -127,7 +109,7 @@ class DecoderPredictor final : public Predictor {
 
     const at::Tensor hidden_BQE = decoder_.hidden(evaluation);
     std::vector<SamplePrediction> predictions;
-    for (std::int64_t b = 0; b < batch; ++b) {
+    for (std::int64_t b = 0; b < std::ssize(samples); ++b) {
       const std::vector<ScoredToken>& scored = samples[static_cast<std::size_t>(b)].scored;
       std::vector<std::int32_t> targets;
       for (const ScoredToken& token : scored) targets.push_back(token.target);
@@ -164,15 +146,11 @@ class DecoderPredictor final : public Predictor {
     const at::Tensor wrong_BQ = at::zeros_like(right_BQ);
     for (std::size_t b = 0; b < samples.size(); ++b) {
       const std::vector<ScoredToken>& scored = samples[b].scored;
-      std::map<std::int32_t, bool> answers;
-      for (std::size_t i = 0; i < scored.size(); ++i) {
-        const bool right = predictions[b].first_nonfinite < 0 && predictions[b].argmax[i] == scored[i].target;
-        const auto answer = answers.try_emplace(scored[i].answer, true).first;
-        answer->second = answer->second && right;
-      }
+      const auto answers = judged_answers(samples[b], predictions[b], predictions[b].first_nonfinite < 0);
       for (std::size_t i = 0; i < scored.size(); ++i) {
         if (scored[i].answer < 0) continue;
-        const at::Tensor& mask = answers.at(scored[i].answer) ? right_BQ : wrong_BQ;
+        const bool right = std::lower_bound(answers.begin(), answers.end(), std::pair(scored[i].answer, false))->second;
+        const at::Tensor& mask = right ? right_BQ : wrong_BQ;
         mask.mutable_data_ptr<bool>()[static_cast<std::int64_t>(b) * judged_rows + static_cast<std::int64_t>(i)] = true;
       }
     }

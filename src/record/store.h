@@ -26,6 +26,9 @@ Record record_from_json_line(std::string_view line, const std::string& where);
 // line, else empty); without `note` it is an Error. A whole Record that only lacks its line feed counts.
 std::vector<Record> read_records(const std::string& path, std::string* note = nullptr);
 
+// Whether a file's first bytes are those of a Record: every one opens with its schema.
+inline bool opens_as_records(std::string_view start) { return start.starts_with("{\"schema\""); }
+
 // Index of each Record by resume_key(). Throws Error naming `path` and both lines when two have the same key.
 std::map<std::string, std::size_t> index_by_resume_key(const std::vector<Record>& records, const std::string& path);
 
