@@ -14,6 +14,10 @@ class FormalTask : public Task {
   FormalTask(const TaskEntry& entry, const TaskParameters& resolved, const FormalLaw& law,
              const std::vector<FormalExample>& examples)
       : law_(law), info_(describe(entry, resolved)), streams_(info_) {
+    info_.published =
+        "trained on lengths 1 to 40 drawn uniformly, tested on every length to 500 with 512 samples each (100 in the "
+        "suite's example); the score is the mean accuracy of output tokens over lengths above 40, and 0.9 of it counts "
+        "as solved";
     info_.specials = specials_from(law.symbols);
     info_.vocab_size = law.symbols + kNumSpecials;
     for (const FormalExample& example : examples) {
@@ -73,6 +77,12 @@ class FormalTask : public Task {
     sample.prompt_tokens = sample.scored.front().position + 1;
     sample.facts["input_tokens"] = static_cast<double>(size);
     sample.facts["pads"] = static_cast<double>(blanks);
+    if (law_.repeats != nullptr) {
+      const std::vector<std::int64_t> places = law_.repeats(input);
+      DistanceFacts distances;
+      for (std::size_t i = 0; i < places.size(); ++i) distances.add(sample.scored[i].position - 1 - places[i]);
+      distances.put(sample);
+    }
     return sample;
   }
 

@@ -32,6 +32,8 @@ struct FormalLaw {
   Symbols (*input)(std::int64_t length, Rng& rng) = nullptr;
   // The judged output tokens, at most `blanks(input size)` of them.
   Symbols (*output)(std::span<const std::int32_t> input) = nullptr;
+  // For each output token the place in the input of the symbol that it repeats; none where outputs are computed.
+  std::vector<std::int64_t> (*repeats)(std::span<const std::int32_t> input) = nullptr;
   // Blanks for an input of this many symbols.
   std::int64_t (*blanks)(std::int64_t input_tokens) = nullptr;
 };

@@ -32,6 +32,7 @@ struct HeaderFields {
   std::map<std::string, std::string> parameters;
   std::string comparability = "exact: samples read from a file";
   std::string metric = "exact_match";
+  std::string input = "tokens";
   std::int64_t vocab_size = 0;
   SpecialsFields specials;
   std::optional<double> chance;
@@ -48,6 +49,7 @@ struct HeaderFields {
     visit.defaulted("parameters", self.parameters);
     visit.defaulted("comparability", self.comparability);
     visit.defaulted("metric", self.metric);
+    visit.defaulted("input", self.input);
     visit("vocab_size", self.vocab_size);
     visit.defaulted("specials", self.specials);
     visit("chance", self.chance);
@@ -183,6 +185,10 @@ TaskInfo info_of(const HeaderFields& header, const std::string& where) {
     fail(where, "metric is '" + header.metric + "'; use exact_match or perplexity");
   }
   info.metric = header.metric == "perplexity" ? TaskMetric::kPerplexity : TaskMetric::kExactMatch;
+  if (header.input != "tokens" && header.input != "items") {
+    fail(where, "input is '" + header.input + "'; use tokens or items");
+  }
+  info.input = header.input == "items" ? TaskInput::kItems : TaskInput::kTokens;
   if (header.vocab_size < 1) fail(where, "vocab_size is " + std::to_string(header.vocab_size));
   if (header.chance && !(*header.chance >= 0 && *header.chance <= 1)) fail(where, "chance is no probability");
   info.vocab_size = header.vocab_size;
@@ -296,6 +302,7 @@ std::string sample_file_header(const Task& task, const DrawKey& key, std::int64_
   header.parameters = info.parameters;
   header.comparability = info.comparability;
   header.metric = info.metric == TaskMetric::kPerplexity ? "perplexity" : "exact_match";
+  header.input = info.input == TaskInput::kItems ? "items" : "tokens";
   header.vocab_size = info.vocab_size;
   header.specials = {info.specials.pad, info.specials.bos, info.specials.eos, info.specials.mask, info.specials.sep};
   header.chance = task.chance();
