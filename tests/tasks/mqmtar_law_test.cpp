@@ -187,7 +187,8 @@ TEST(MqmtarAsTrained, RefusesWhereThePoolEndsNamingTheLargestLength) {
   }
 }
 
-// Each query is followed by SEP and `2 v1 v2`; the values are read from the context by the pair that starts with the key.
+// Each query is followed by SEP and `2 v1 v2`; the values are read from the context by the pair that starts with the
+// key.
 TEST(MqmtarInterleaved, EveryQueryIsAnsweredAtOnce) {
   const std::unique_ptr<Task> task = make("mqmtar:queries=8,answers=interleaved");
   for (const std::int64_t length : {std::int64_t{8}, std::int64_t{64}, std::int64_t{1000}}) {
