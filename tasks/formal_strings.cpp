@@ -50,7 +50,8 @@ std::unique_ptr<Task> make_even_pairs(const TaskEntry& entry, const TaskParamete
   law.blanks = one_blank;
   return make_formal(entry, resolved, law,
                      {{"001110 has one 01 and one 10: an even number of unequal pairs", {0, 0, 1, 1, 1, 0}, {0}},
-                      {"0101001 has three 01 and two 10: an odd number", {0, 1, 0, 1, 0, 0, 1}, {1}}});
+                      {"0101001 has three 01 and two 10: an odd number", {0, 1, 0, 1, 0, 0, 1}, {1}}},
+                     {{{0, 0}, {0}}, {{0, 1}, {1}}, {{1, 0}, {1}}, {{1, 1}, {0}}});
 }
 
 std::unique_ptr<Task> make_cycle_navigation(const TaskEntry& entry, const TaskParameters& resolved,
@@ -67,7 +68,8 @@ std::unique_ptr<Task> make_cycle_navigation(const TaskEntry& entry, const TaskPa
   law.blanks = one_blank;
   return make_formal(entry, resolved, law,
                      {{"+1 -1 0 -1 -1 ends two places below 0, which is place 3 of 5", {2, 0, 1, 0, 0}, {3}},
-                      {"+1 +1 +1 -1 ends at place 2", {2, 2, 2, 0}, {2}}});
+                      {"+1 +1 +1 -1 ends at place 2", {2, 2, 2, 0}, {2}}},
+                     {{{0}, {4}}, {{1}, {0}}, {{2}, {1}}});
 }
 
 Symbols missing_duplicate_input(std::int64_t length, Rng& rng) {
@@ -100,7 +102,8 @@ std::unique_ptr<Task> make_missing_duplicate(const TaskEntry& entry, const TaskP
   return make_formal(
       entry, resolved, law,
       {{"0110 twice; the missing symbol is the second of the second half", {0, 1, 1, 0, 0, 2, 1, 0}, {1}},
-       {"101 twice and a pad; the missing symbol is the second of the first half", {1, 2, 1, 1, 0, 1, 3}, {0}}});
+       {"101 twice and a pad; the missing symbol is the second of the first half", {1, 2, 1, 1, 0, 1, 3}, {0}}},
+      {{{0, 2}, {0}}, {{1, 2}, {1}}, {{2, 0}, {0}}, {{2, 1}, {1}}});
 }
 
 Places odds_first_repeats(std::span<const std::int32_t> input) {
@@ -121,7 +124,8 @@ std::unique_ptr<Task> make_odds_first(const TaskEntry& entry, const TaskParamete
   return make_formal(
       entry, resolved, law,
       {{"symbols 2, 4, 6, 8 are 0111, symbols 1, 3, 5, 7 are 0100", {0, 0, 1, 1, 0, 1, 0, 1}, {0, 1, 1, 1, 0, 1, 0, 0}},
-       {"of three symbols the second comes first", {1, 0, 1}, {0, 1, 1}}});
+       {"of three symbols the second comes first", {1, 0, 1}, {0, 1, 1}}},
+      {{{0, 0}, {0, 0}}, {{0, 1}, {1, 0}}, {{1, 0}, {0, 1}}, {{1, 1}, {1, 1}}});
 }
 
 Places duplicate_string_repeats(std::span<const std::int32_t> input) {
@@ -138,7 +142,8 @@ std::unique_ptr<Task> make_duplicate_string(const TaskEntry& entry, const TaskPa
   law.repeats = duplicate_string_repeats;
   law.blanks = [](std::int64_t input_tokens) { return 2 * input_tokens; };
   return make_formal(entry, resolved, law,
-                     {{"101 twice", {1, 0, 1}, {1, 0, 1, 1, 0, 1}}, {"one symbol twice", {1}, {1, 1}}});
+                     {{"101 twice", {1, 0, 1}, {1, 0, 1, 1, 0, 1}}, {"one symbol twice", {1}, {1, 1}}},
+                     {{{0}, {0, 0}}, {{1}, {1, 1}}});
 }
 
 // Equal symbols keep their order.
@@ -199,7 +204,13 @@ std::unique_ptr<Task> make_stack_manipulation(const TaskEntry& entry, const Task
   return make_formal(
       entry, resolved, law,
       {{"0110, push 1, pop, pop leaves 011, read from the top; 2 ends it", {0, 1, 1, 0, 4, 2, 2}, {1, 1, 0, 2}},
-       {"110, four pops: the last finds an empty stack", {1, 1, 0, 2, 2, 2, 2}, {2}}});
+       {"110, four pops: the last finds an empty stack", {1, 1, 0, 2, 2, 2, 2}, {2}}},
+      {{{0, 2}, {2}},
+       {{0, 3}, {0, 0, 2}},
+       {{0, 4}, {1, 0, 2}},
+       {{1, 2}, {2}},
+       {{1, 3}, {0, 1, 2}},
+       {{1, 4}, {1, 1, 2}}});
 }
 
 }  // namespace

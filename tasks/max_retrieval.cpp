@@ -55,7 +55,7 @@ class MaxRetrievalTask : public Task {
   }
 
   const TaskInfo& info() const override { return info_; }
-  std::int64_t min_length() const override { return 1; }
+  std::int64_t min_length() const override { return 2; }
   std::int64_t total_tokens(std::int64_t length) const override { return 2 * length + 1; }
   double chance() const override { return 1.0 / kMaxRetrievalClasses; }
 

@@ -12,8 +12,8 @@ Placement::Placement(const TaskEntry& entry, const TaskParameters& resolved, std
   const bool by_distance = !distances_.is_any();
   if (is_set() && asked > 1) {
     throw Error(entry.name + ": " + (by_distance ? "a distance" : "depth=" + depth) + " with kind=" +
-                word_of(resolved, "kind") + ", which asks for several needles; use a kind that asks for one, or no " +
-                (by_distance ? "distance" : "depth"));
+                word_of(resolved, "kind") + ", which asks for several needles; use a kind that asks for one, or " +
+                (by_distance ? "leave the distance out" : "depth=uniform"));
   }
   if (by_distance && depth_ >= 0) {
     throw Error(entry.name + ": depth=" + depth + " beside a distance; leave one of them out");

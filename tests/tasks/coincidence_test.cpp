@@ -81,13 +81,15 @@ const std::vector<Space>& spaces() {
       {"niah-bytes", 220, std::log2(512000.0) + std::log2(9e6)},
       {"niah-bytes:kind=single-2", 350, std::log2(512000.0) + std::log2(9e6)},
       {"niah-bytes:kind=multikey-3", 300, 2 * 122.0},
-      {"variable-tracking", 60, 5 * 15.9},
+      {"variable-tracking", 70, 5 * 15.9},
       {"variable-tracking:tokens=bytes", 600, 5 * 18.9},
-      {"common-words", 80, 10 * 15.9},
+      {"common-words", 150, 10 * 15.9},
       {"frequent-words", 100, 5 * 15.9},
   };
   return all;
 }
+
+void PrintTo(const Space& space, std::ostream* out) { *out << space.spec << ':' << space.length; }
 
 class Splits : public testing::TestWithParam<Space> {};
 
