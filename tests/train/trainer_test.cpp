@@ -139,8 +139,7 @@ TEST(Trainer, ASeedOnTheCommandLineIsThatOfAnEditedRecipe) {
 TEST(Trainer, ValidationCountsTokensAndWholeSamples) {
   for (const bool single : {true, false}) {
     auto json = tiny_recipe();
-    const std::string task =
-        std::string("recall:keys=6,values=4,filler=4,repeat=true,queries=") + (single ? "1" : "4");
+    const std::string task = std::string("recall:keys=6,values=4,filler=4,repeat=true,queries=") + (single ? "1" : "4");
     json["sources"] = {{{"task", task}}};
     json["validation"] = {{"task", task}, {"length", 24}, {"samples", 40}, {"every_steps", 12}};
     TinyRun run(json);
