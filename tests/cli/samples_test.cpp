@@ -117,7 +117,7 @@ TEST(Show, ExplainsATask) {
   const json explained = json::parse(lenbench({"show", "--explain", "--json", "mqmtar:slots=training"}).out);
   EXPECT_EQ(explained["task"], "mqmtar:slots=training");
   EXPECT_EQ(explained["examples"].size(), 2u);
-  EXPECT_EQ(explained["parameters"].size(), 4u);
+  EXPECT_EQ(explained["parameters"].size(), 5u);
 }
 
 TEST(Show, ATaskAloneIsNoSample) {
