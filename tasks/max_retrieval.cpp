@@ -73,6 +73,7 @@ class MaxRetrievalTask : public Task {
     sample.scored.push_back({row, items.target, 0, false});
     sample.prompt_tokens = row + 1;
     sample.sources.push_back(2 * items.source + 1);
+    sample.facts["items"] = static_cast<double>(key.length);
     sample.facts["pads"] = 0;
     sample.facts["pairs"] = static_cast<double>(key.length);
     sample.facts["density"] = 0.5;

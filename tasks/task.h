@@ -39,7 +39,7 @@ struct ScoredToken {
 
 // One question with its answer. Tokens are in [0, vocab_size); nothing outside `scored` is judged.
 //
-// Facts that say what a length means; a task may have more:
+// Facts that say what a length means; a task may have more, and `items` where its length does not count tokens:
 //   pads      tokens of the prompt that carry nothing: blanks, filler, haystack; every task
 //   pairs     things in the prompt that could be asked for: pairs of key and value, needles, runs, writes; where there
 //             are any
