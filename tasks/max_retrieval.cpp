@@ -52,6 +52,13 @@ class MaxRetrievalTask : public Task {
     info_.input = TaskInput::kItems;
     info_.vocab_size = kMaxRetrievalClasses + kMaxRetrievalSteps;
     info_.examples = worked_examples();
+    for (const std::int32_t larger : {0, 1}) {
+      const std::int32_t half = kNumber0 + kMaxRetrievalSteps / 2, quarter = kNumber0 + kMaxRetrievalSteps / 4;
+      const std::string high = "1/2 of class " + std::to_string(larger),
+                        low = "1/4 of class " + std::to_string(1 - larger);
+      info_.truth_table.push_back({high + ", " + low, {half, larger, quarter, 1 - larger, half}, {larger}, {4}});
+      info_.truth_table.push_back({low + ", " + high, {quarter, 1 - larger, half, larger, half}, {larger}, {4}});
+    }
   }
 
   const TaskInfo& info() const override { return info_; }

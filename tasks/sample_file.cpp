@@ -126,6 +126,18 @@ void check_vocabulary(const SampleFields& read, std::int64_t vocab, const std::s
   }
 }
 
+// A tokenizer that adds a BOS of its own to a prompt that has one leaves two, which changes what a model says. An id
+// that also ends texts may stand anywhere.
+void check_bos(const SampleFields& read, const SpecialsFields& specials, const std::string& where) {
+  const std::int32_t bos = specials.bos;
+  if (bos < 0 || bos == specials.eos) return;
+  for (std::size_t i = 1; i < read.tokens.size(); ++i) {
+    if (read.tokens[i] != bos) continue;
+    fail(where, "tokens[" + std::to_string(i) + "] is the header's bos " + std::to_string(bos) +
+                    ", which may only stand at the front");
+  }
+}
+
 void check_rows(const SampleFields& read, const std::string& where) {
   const auto size = static_cast<std::int64_t>(read.tokens.size());
   if (read.scored.empty()) fail(where, "no row is scored");
@@ -148,9 +160,10 @@ void check_rows(const SampleFields& read, const std::string& where) {
   }
 }
 
-Sample checked_sample(const SampleFields& read, std::int64_t vocab, const std::string& where) {
+Sample checked_sample(const SampleFields& read, const HeaderFields& header, const std::string& where) {
   if (read.length < 1) fail(where, "length is " + std::to_string(read.length) + "; it must be at least 1");
-  check_vocabulary(read, vocab, where);
+  check_vocabulary(read, header.vocab_size, where);
+  check_bos(read, header.specials, where);
   check_rows(read, where);
   Sample sample;
   sample.tokens = read.tokens;
@@ -341,7 +354,7 @@ SampleFile read_sample_file(const std::string& bytes, const std::string& where) 
     if (header.length && read.length != *header.length) {
       fail(place, "length is " + std::to_string(read.length) + ", the header says " + std::to_string(*header.length));
     }
-    samples[read.length].push_back(checked_sample(read, header.vocab_size, place));
+    samples[read.length].push_back(checked_sample(read, header, place));
   }
   if (count != header.samples) {
     fail(where, std::to_string(count) + " samples, the header says " + std::to_string(header.samples));

@@ -38,9 +38,9 @@ struct SampleFile {
   Split split = Split::kTest;
 };
 // `where` names the file in messages. Throws Error, naming the line, when the text is no such file or contradicts
-// itself: a token or target outside the vocabulary, rows that do not ascend or lie outside the tokens, a target said to
-// be fed back that is not, a prompt length that is not the first row's, an address that occurs twice, another number of
-// samples or another hash than the header says.
+// itself: a token or target outside the vocabulary, a BOS that is not the first token, rows that do not ascend or lie
+// outside the tokens, a target said to be fed back that is not, a prompt length that is not the first row's, an address
+// that occurs twice, another number of samples or another hash than the header says.
 SampleFile read_sample_file(const std::string& bytes, const std::string& where);
 
 }  // namespace lenbench
