@@ -222,6 +222,26 @@ TEST(Trainer, ARestartedRunResumesToo) {
   EXPECT_EQ(read_file(whole.output + "/model.safetensors"), read_file(parts.output + "/model.safetensors"));
 }
 
+// The published hyper-parameters at a batch that a CPU does in a second: shapes, tasks and methods fit together.
+TEST(Trainer, RecipesOfThePaperTakeSteps) {
+  const std::string recipes = std::string(LENBENCH_TEST_DATA) + "/../results/recipes/";
+  int tried = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(recipes)) {
+    const std::string name = entry.path().filename().string();
+    const bool widest = name.ends_with("-asentmax-nape.json") || name.ends_with("-topk-nape.json");
+    if (!name.starts_with("paper-") || !widest) continue;
+    nlohmann::ordered_json json = {{"base", recipes + name}, {"steps", 2}, {"batch", 2}};
+    json["validation"] = {{"samples", 2}, {"every_steps", 2}};
+    json["lengths"] = {{"high", 33}, {"grow_from", 33}};
+    json["validation"]["length"] = 33;
+    TinyRun run(json);
+    EXPECT_EQ(run.train(), 2) << name;
+    EXPECT_GT(run.log().back()["seconds"], 0) << name;
+    ++tried;
+  }
+  EXPECT_GE(tried, 10);
+}
+
 TEST(Trainer, EveryTransformTrains) {
   const std::vector<std::pair<std::string, std::string>> changes = {
       {"softmax", R"({"entmax_alpha": 1.0, "attn_scale_type": null, "attn_scale_proj_bias": null})"},
