@@ -57,7 +57,8 @@ std::vector<Entry> paper_entries() {
 
 std::vector<Entry> table_entries() {
   std::vector<Entry> entries;
-  for (const Study& study : read_studies((data_folder() / "tables").string())) entries.push_back({study.id, study.title});
+  for (const Study& study : read_studies((data_folder() / "tables").string()))
+    entries.push_back({study.id, study.title});
   return entries;
 }
 
@@ -123,7 +124,8 @@ class List : public Command {
 }  // namespace
 
 CommandEntry list_command() {
-  return {"list", "Names that other commands accept: tasks, transforms, positions, reports, papers, tables, checkpoints",
+  return {"list",
+          "Names that other commands accept: tasks, transforms, positions, reports, papers, tables, checkpoints",
           "lenbench list tasks\nlenbench list checkpoints --json",
           [] { return std::unique_ptr<Command>(std::make_unique<List>()); }};
 }

@@ -126,7 +126,9 @@ std::string Reproduction::work_records(const StudyRun& run) const {
   return request_.work + "/records/" + study_.id + "/" + run.records_name + ".jsonl";
 }
 
-std::string Reproduction::recipe_path(const StudyRun& run) const { return bundled("recipes", run.row->recipe + ".json"); }
+std::string Reproduction::recipe_path(const StudyRun& run) const {
+  return bundled("recipes", run.row->recipe + ".json");
+}
 
 void Reproduction::refresh(StudyRun& run) {
   look_for_checkpoint(run);
@@ -207,7 +209,8 @@ std::string Reproduction::status() const {
       text += fmt::format("not trained{} ({})", run.begun ? ", begun" : "", forecast_text(training_seconds(run)));
     } else {
       text += run.trained() ? "trained" : "measured, checkpoint not here";
-      if (run.not_learnt(scale_)) text += fmt::format(", not learnt ({} at its training length)", percent_text(*run.learnt));
+      if (run.not_learnt(scale_))
+        text += fmt::format(", not learnt ({} at its training length)", percent_text(*run.learnt));
       text += fmt::format(", {} of {} cells measured", run.measured.size(), plan_.cells.size());
       if (run.measured.size() < plan_.cells.size()) text += " (" + forecast_text(measuring_seconds(run)) + ")";
     }

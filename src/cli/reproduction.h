@@ -17,11 +17,11 @@ namespace lenbench::cli {
 struct StudyRun {
   const StudyRow* row = nullptr;
   std::uint64_t seed = 0;
-  std::string checkpoint;      // name
-  std::string records_name;    // of the Record file, without .jsonl
-  std::string checkpoint_path;  // where the finished checkpoint is; empty: not trained
-  bool begun = false;           // an unfinished training is in the work folder
-  std::string sha256;           // of the checkpoint; empty: not trained
+  std::string checkpoint;        // name
+  std::string records_name;      // of the Record file, without .jsonl
+  std::string checkpoint_path;   // where the finished checkpoint is; empty: not trained
+  bool begun = false;            // an unfinished training is in the work folder
+  std::string sha256;            // of the checkpoint; empty: not trained
   std::optional<double> learnt;  // share of whole validation samples right at the training length; none: not recorded
   std::vector<Record> measured;  // of the planned cells, in their order; missing cells are left out
 
@@ -32,11 +32,11 @@ struct StudyRun {
 
 struct ReproductionRequest {
   std::string scale = "small";
-  std::string work;                   // folder of what is trained and measured anew
-  std::vector<std::string> methods;   // of the rows to take; empty: all
-  std::int64_t seeds = 0;             // runs a row, from the first on; 0: all
-  std::int64_t samples = 0;           // samples a cell in place of the study's; 0: the study's
-  bool remeasure = false;             // take no Records but those of the work folder
+  std::string work;                  // folder of what is trained and measured anew
+  std::vector<std::string> methods;  // of the rows to take; empty: all
+  std::int64_t seeds = 0;            // runs a row, from the first on; 0: all
+  std::int64_t samples = 0;          // samples a cell in place of the study's; 0: the study's
+  bool remeasure = false;            // take no Records but those of the work folder
 };
 
 class Reproduction {

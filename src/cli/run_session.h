@@ -36,7 +36,8 @@ struct SessionResult {
 // Measures and writes, without printing a result. Throws Error when nothing can be asked, or the output cannot be used.
 SessionResult measure_session(const SessionRequest& request);
 
-// Measures, prints the table (or the Records) and returns the exit code. Throws Error when nothing can be asked, or the output cannot be used.
+// Measures, prints the table (or the Records) and returns the exit code. Throws Error when nothing can be asked, or the
+// output cannot be used.
 int run_session(const SessionRequest& request);
 
 }  // namespace lenbench::cli

@@ -21,7 +21,8 @@ constexpr const char* kGood = R"({"title": "t", "scales": {"small": {"task": "re
   "lengths": [64, 128], "samples": [10, 5],
   "rows": [{"method": "softmax", "recipe": "r", "seeds": [1, 11]}]}}})";
 
-std::string written(const TemporaryFolder& folder, const std::string& text, const std::string& name = "paper-1-x.json") {
+std::string written(const TemporaryFolder& folder, const std::string& text,
+                    const std::string& name = "paper-1-x.json") {
   std::ofstream(folder / name, std::ios::binary | std::ios::trunc) << text;
   return folder / name;
 }
@@ -77,7 +78,8 @@ TEST(Study, EveryBundledOneNamesRecipesThatExist) {
     ids.push_back(study.id);
     for (const auto& [name, scale] : study.scales) {
       for (const StudyRow& row : scale.rows) {
-        EXPECT_TRUE(std::filesystem::exists(results + "/recipes/" + row.recipe + ".json")) << study.id << " " << row.recipe;
+        EXPECT_TRUE(std::filesystem::exists(results + "/recipes/" + row.recipe + ".json"))
+            << study.id << " " << row.recipe;
         if (!row.checkpoint.empty()) {
           EXPECT_TRUE(std::filesystem::exists(results + "/checkpoints/" + row.checkpoint)) << study.id;
         }

@@ -200,6 +200,26 @@ TEST(Trainer, AValueThatIsNotFiniteStopsTheRun) {
   EXPECT_THAT(message, HasSubstr("learning_rate"));
 }
 
+// The next attempt takes the next rate of the list, and the log says why the last one ended.
+TEST(Trainer, AnAttemptThatIsNotFiniteIsMadeAgainAtTheNextLearningRate) {
+  auto json = tiny_recipe();
+  json["optimizer"]["warmup_steps"] = 0;
+  json["restart"] = {{"max_seeds", 2}, {"learning_rates", {1e30, 0.01}}};
+  TinyRun run(json);
+  run.train();
+  const Origin origin = Checkpoint::open(run.output).origin();
+  EXPECT_EQ(origin.seed, 4u);
+  EXPECT_EQ(origin.facts.at("seeds_tried"), "2");
+  EXPECT_EQ(origin.facts.at("learning_rate"), "0.01");
+  int restarts = 0;
+  for (const auto& line : run.log()) {
+    if (line.value("event", "") != "restart") continue;
+    ++restarts;
+    EXPECT_THAT(line["reason"].get<std::string>(), HasSubstr("not finite"));
+  }
+  EXPECT_EQ(restarts, 1);
+}
+
 TEST(Trainer, ASeedThatStaysOnThePlateauIsReplaced) {
   auto json = tiny_recipe();
   json["restart"] = {{"at_step", 4}, {"min_accuracy", 1.0}, {"max_seeds", 3}};
