@@ -2,8 +2,10 @@
 #include <fmt/core.h>
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json.h"
 #include "base/names.h"
 #include "cli/backend_loader.h"
 #include "cli/command.h"
@@ -42,6 +44,17 @@ std::string progress_text(const TrainProgress& now) {
   return text;
 }
 
+nlohmann::ordered_json progress_json(const TrainProgress& now) {
+  nlohmann::ordered_json json = {{"event", "progress"},
+                                 {"step", now.step},
+                                 {"num_steps", now.num_steps},
+                                 {"loss", now.loss},
+                                 {"train_accuracy", now.train_accuracy},
+                                 {"learning_rate", now.learning_rate}};
+  json["seconds_left"] = now.seconds_left < 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(now.seconds_left);
+  return json;
+}
+
 class Train : public Command {
  public:
   void define(FlagSet& flags) override {
@@ -49,9 +62,13 @@ class Train : public Command {
     flags.value("-o,--output", output_, "DIR", "Folder of the checkpoint; an unfinished training there resumes", true);
     flags.value("--threads", threads_, "N", "CPU threads; 0: all");
     flags.flag("--overwrite", overwrite_, "Replace a checkpoint that is already in DIR");
+    flags.flag("--quiet", quiet_, "No progress and no notes on standard error");
+    flags.flag("--json-progress", json_progress_, "Progress as JSON lines on standard error");
   }
 
   int run(const Parsed&) override {
+    if (quiet_ && json_progress_) throw Error("--quiet and --json-progress exclude each other");
+    if (quiet_) silence_notes();
     TrainOptions options;
     options.recipe_path = find_recipe(recipe_);
     options.output_dir = output_;
@@ -62,13 +79,14 @@ class Train : public Command {
     ProgressLine line;
     auto last_line = std::chrono::steady_clock::now() - std::chrono::hours(1);
     const auto progress = [&](const TrainProgress& now) {
-      const auto time = std::chrono::steady_clock::now();
-      line.show(progress_text(now));
-      if (!stderr_is_terminal() && (time - last_line > std::chrono::seconds(10) || now.step == now.num_steps)) {
-        line.keep(progress_text(now));
-        last_line = time;
-      }
       if (*stop) throw Interrupted{};
+      if (quiet_) return;
+      const auto time = std::chrono::steady_clock::now();
+      const bool due = time - last_line > std::chrono::seconds(json_progress_ ? 1 : 10) || now.step == now.num_steps;
+      if (!json_progress_) line.show(progress_text(now));
+      if (!due || (!json_progress_ && stderr_is_terminal())) return;
+      line.keep(json_progress_ ? dump_json(progress_json(now)) : progress_text(now));
+      last_line = time;
     };
     try {
       backend->train(options, progress);
@@ -85,7 +103,7 @@ class Train : public Command {
 
  private:
   std::string recipe_, output_, threads_ = "0";
-  bool overwrite_ = false;
+  bool overwrite_ = false, quiet_ = false, json_progress_ = false;
 };
 
 }  // namespace

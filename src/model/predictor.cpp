@@ -5,6 +5,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/util/Exception.h>
@@ -93,14 +94,18 @@ class DecoderPredictor final : public Predictor {
     evaluation.path = path_;
     std::vector<HeadStats> stats;
     std::vector<RowStatistics> answer_rows;
+    std::vector<std::vector<HeadStats>> by_position;
+    std::vector<at::Tensor> states;
     if (probe != nullptr && request.probe != ProbeRows::kNone) {
       stats.resize(static_cast<std::size_t>(decoder_.config().num_layers * decoder_.config().num_heads));
       evaluation.probe = request.probe;
       evaluation.stats = &stats;
       if (request.probe == ProbeRows::kAnswer) {
         evaluation.wanted_rows = &answer_rows;
+        evaluation.states = &states;
         evaluation.source_keys_BQ = source_keys(samples, evaluation.positions_BQ.size(1));
       }
+      if (request.probe == ProbeRows::kPrefix) evaluation.by_position = &by_position;
     }
     const at::Device device = decoder_.parameters().front().second.device();
     evaluation.tokens_BT = evaluation.tokens_BT.to(device);
@@ -122,7 +127,14 @@ class DecoderPredictor final : public Predictor {
       prediction.nll = std::move(judged.nll);
       predictions.push_back(std::move(prediction));
     }
-    if (!stats.empty()) add_probe(stats, request.probe, *probe);
+    if (!stats.empty()) {
+      add_probe(stats, request.probe, *probe);
+      add_states(samples, states, *probe);
+    }
+    for (std::size_t k = 0; k < by_position.size(); ++k) {
+      if (probe->by_position.size() <= k) probe->by_position.resize(k + 1, std::vector<HeadStats>(stats.size()));
+      for (std::size_t i = 0; i < stats.size(); ++i) probe->by_position[k][i].add(by_position[k][i]);
+    }
     if (!answer_rows.empty()) split_by_outcome(samples, predictions, evaluation, answer_rows, *probe);
     return predictions;
   }
@@ -169,6 +181,19 @@ class DecoderPredictor final : public Predictor {
     add(wrong_BQ, probe.heads_wrong);
   }
 
+  // States [B, E] by depth, handed over sample by sample.
+  static void add_states(std::span<const Sample> samples, const std::vector<at::Tensor>& states, Probe& probe) {
+    if (states.empty()) return;
+    probe.num_depths = std::ssize(states);
+    const at::Tensor state_BDE = at::stack(states, 1).to(at::kDouble).cpu().contiguous();
+    const std::int64_t size = state_BDE.size(1) * state_BDE.size(2);
+    for (std::int64_t b = 0; b < std::ssize(samples); ++b) {
+      const double* first = state_BDE.data_ptr<double>() + b * size;
+      const bool judged = !samples[static_cast<std::size_t>(b)].scored.empty();
+      probe.states.emplace_back(first, judged ? first + size : first);
+    }
+  }
+
   void add_probe(const std::vector<HeadStats>& stats, ProbeRows rows, Probe& probe) const {
     if (probe.heads.empty()) {
       probe.rows = rows;
@@ -176,6 +201,7 @@ class DecoderPredictor final : public Predictor {
       probe.num_heads = decoder_.config().num_heads;
       probe.heads.resize(stats.size());
       probe.head_has_position = decoder_.head_has_position();
+      probe.head_alpha = decoder_.head_alpha();
     }
     if (probe.heads.size() != stats.size() || probe.rows != rows) {
       throw std::logic_error("Predictor: a probe holds statistics of another model or of other rows");

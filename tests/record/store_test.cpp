@@ -60,7 +60,9 @@ TEST(RecordLine, HoldsNoNonFiniteNumber) {
   Record record = text_record();
   record.measurement.perplexity = infinity;
   record.measurement.nll_nats = nan;
+  record.measurement.probe_rows = "answer";
   record.measurement.heads.resize(1);
+  record.measurement.heads[0].rows = 1;
   record.measurement.heads[0].normalized_entropy = nan;
   const Record back = record_from_json_line(to_json_line(record), "t");
   EXPECT_FALSE(back.measurement.perplexity);
