@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/names.h"
+#include "base/numbers.h"
 #include "cli/backend_loader.h"
 #include "cli/command.h"
 #include "cli/flag_set.h"
@@ -60,13 +61,14 @@ class Train : public Command {
   void define(FlagSet& flags) override {
     flags.positional("RECIPE", recipe_, "Recipe file, or the name of a bundled one");
     flags.value("-o,--output", output_, "DIR", "Folder of the checkpoint; an unfinished training there resumes", true);
+    flags.value("--seed", seed_, "N", "Seed in place of the recipe's; the checkpoint is then named NAME-seedN");
     flags.value("--threads", threads_, "N", "CPU threads; 0: all");
     flags.flag("--overwrite", overwrite_, "Replace a checkpoint that is already in DIR");
     flags.flag("--quiet", quiet_, "No progress and no notes on standard error");
     flags.flag("--json-progress", json_progress_, "Progress as JSON lines on standard error");
   }
 
-  int run(const Parsed&) override {
+  int run(const Parsed& parsed) override {
     if (quiet_ && json_progress_) throw Error("--quiet and --json-progress exclude each other");
     if (quiet_) silence_notes();
     TrainOptions options;
@@ -74,6 +76,7 @@ class Train : public Command {
     options.output_dir = output_;
     options.threads = static_cast<int>(std::min<std::int64_t>(parse_at_least(threads_, "--threads", 0), 4096));
     options.overwrite = overwrite_;
+    if (parsed.has("--seed")) options.seed = parse_uint(seed_, "--seed");
     const std::unique_ptr<Backend> backend = load_backend();
     const std::atomic<bool>* stop = watch_interrupts();
     ProgressLine line;
@@ -92,8 +95,7 @@ class Train : public Command {
       backend->train(options, progress);
     } catch (const Interrupted&) {
       line.clear();
-      print_note("stopped; the same command resumes from the last saved state in '" + output_ +
-                 "', or starts anew where none was saved yet");
+      print_note("stopped; the same command resumes from the state saved in '" + output_ + "'");
       return kInterruptedExit;
     }
     line.clear();
@@ -102,7 +104,7 @@ class Train : public Command {
   }
 
  private:
-  std::string recipe_, output_, threads_ = "0";
+  std::string recipe_, output_, threads_ = "0", seed_;
   bool overwrite_ = false, quiet_ = false, json_progress_ = false;
 };
 
