@@ -59,6 +59,10 @@ class Plot : public Command {
     if (x_ != "length") {
       require_fact(records, x_);
       request.x = x_;
+      const auto without = std::count_if(records.begin(), records.end(), [&](const Record& record) {
+        return record.status == "ok" && !fact_of(record, x_);
+      });
+      if (without > 0) print_note(std::to_string(without) + " Records say nothing of '" + x_ + "' and are left out");
     }
 
     std::vector<Figure> figures;

@@ -69,9 +69,10 @@ std::string manifest_html(const std::vector<Record>& records) {
                   settings);
     const std::size_t task = number_of({task_text(r.question), r.question.comparability}, tasks);
     cells.push_back({r.status == "ok" ? "ok" : r.status + ": " + r.reason, r.setting.started_at,
-                     std::to_string(subject), std::to_string(task), std::to_string(r.question.length),
-                     std::to_string(r.question.data_seed), std::to_string(r.measurement.samples),
-                     fmt::format("{:.2f}", r.measurement.seconds), positive(r.setting.batch), std::to_string(setting)});
+                     fmt::format("{} {}", subject, r.subject.name), fmt::format("{} {}", task, r.question.task),
+                     std::to_string(r.question.length), std::to_string(r.question.data_seed),
+                     std::to_string(r.measurement.samples), fmt::format("{:.2f}", r.measurement.seconds),
+                     positive(r.setting.batch), std::to_string(setting)});
   }
   return table("manifest-models", "Models",
                {"model", "checkpoint", "transform", "positions", "dtype", "device", "parameters", "trained at"},
@@ -83,7 +84,7 @@ std::string manifest_html(const std::vector<Record>& records) {
          table("manifest-cells", "Every cell, with the numbers of its model, task and circumstances",
                {"status", "started", "model", "task", "length", "data seed", "samples", "seconds", "batch",
                 "circumstances"},
-               cells, false, 2) +
+               cells, false, 4) +
          "</details>\n";
 }
 
