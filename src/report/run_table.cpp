@@ -115,9 +115,8 @@ std::string table_of(std::vector<const Record*> records) {
       std::find_if(records.begin(), records.end(), [](const Record* record) { return record->status == "ok"; });
   const Record& first = measured == records.end() ? *records.front() : **measured;
   const bool is_perplexity = first.question.metric == "perplexity";
-  const bool prefix = std::any_of(records.begin(), records.end(), [](const Record* record) {
-    return !record->measurement.heads_by_position.empty();
-  });
+  const bool prefix = std::any_of(records.begin(), records.end(),
+                                  [](const Record* record) { return !record->measurement.heads_by_position.empty(); });
   const bool several_seeds = std::any_of(records.begin(), records.end(), [&](const Record* record) {
     return record->question.data_seed != first.question.data_seed;
   });
