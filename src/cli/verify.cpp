@@ -35,7 +35,7 @@ class Verify : public Command {
     require_one_of(path_, "--attention-path", {"auto", "reference", "streaming"});
     options.dtype = dtype_;
     options.attention_path = path_;
-    options.threads = static_cast<int>(std::min<std::int64_t>(parse_at_least(threads_, "--threads", 0), 4096));
+    options.threads = parse_threads(threads_);
     if (is_double(model_)) throw Error("'" + model_ + "' is a double and has no logits; verify needs a checkpoint");
     const std::string path = find_checkpoint(model_, {});
     const VerifyResult result = load_backend()->verify(path, expected_, attention_, options);
