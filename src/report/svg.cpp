@@ -141,8 +141,7 @@ std::string axes(const LinePanel& panel, const PlaceScale& x, const Scale& y, co
     out += fmt::format("<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\"/>", place, kHeight - kBottom,
                        kHeight - kBottom + 5);
     if (place - last < 42) continue;
-    out += text_at(place, kHeight - kBottom + 18, "middle",
-                   panel.axis.is_length ? fmt::format("{:.0f}", value) : short_number(value));
+    out += text_at(place, kHeight - kBottom + 18, "middle", fmt::format("{:.6g}", value));
     last = place;
   }
   out += fmt::format("<line x1=\"{0}\" x2=\"{1}\" y1=\"{2}\" y2=\"{2}\"/>", kLeft, kWidth - kRight, kHeight - kBottom);
@@ -228,7 +227,7 @@ std::string heat_colour(double share) {
 }
 
 std::string heat_svg(const HeatPanel& panel, const std::string& id) {
-  constexpr double kNames = 132, kRow = 15;
+  constexpr double kNames = 158, kRow = 15;
   const double bottom = kTop + kRow * static_cast<double>(panel.rows.size());
   const double column = (kWidth - kNames - kRight) / static_cast<double>(panel.lengths.size());
   std::string out =

@@ -61,6 +61,17 @@ Json style_scale(const std::vector<NamedStyle>& styles, Json (*part)(const LineS
   return {{"domain", std::move(names)}, {"range", std::move(range)}};
 }
 
+Json value_ends(const LinePanel& panel) {
+  double low = panel.lines[0].points[0].value, high = low;
+  for (const ChartLine& line : panel.lines) {
+    for (const ChartPoint& point : line.points) {
+      low = std::min(low, point.value);
+      high = std::max(high, point.value);
+    }
+  }
+  return low < high ? Json::array({low, high}) : Json::array({low - 1, high + 1});
+}
+
 Json line_panel(const LinePanel& panel, const std::vector<NamedStyle>& styles) {
   const std::vector<double> places = places_of(panel);
   std::vector<double> marked = places;
@@ -73,6 +84,8 @@ Json line_panel(const LinePanel& panel, const std::vector<NamedStyle>& styles) {
   }
   Json scale = {{"zero", false}};
   if (panel.low && panel.high) scale = {{"domain", {*panel.low, *panel.high}}};
+  // The diagonal is clipped to the values rather than the values squeezed to make room for it.
+  if (panel.diagonal) scale["domain"] = value_ends(panel);
   const auto y = [&](const char* field) {
     return Json{{"field", field}, {"type", "quantitative"}, {"title", panel.value_title}, {"scale", scale}};
   };
@@ -107,7 +120,7 @@ Json line_panel(const LinePanel& panel, const std::vector<NamedStyle>& styles) {
   }
   if (panel.diagonal) {
     layers.push_back({{"data", {{"values", Json::array({{{"x", marked.front()}}, {{"x", marked.back()}}})}}},
-                      {"mark", {{"type", "line"}, {"strokeDash", {4, 4}}, {"color", "#888888"}}},
+                      {"mark", {{"type", "line"}, {"clip", true}, {"strokeDash", {4, 4}}, {"color", "#888888"}}},
                       {"encoding", {{"x", x}, {"y", y("x")}}}});
   }
   const Json whole = Json::array({{{"filter", "isValid(datum.low)"}}});
