@@ -125,10 +125,11 @@ struct PredictorInfo {
   std::string transform, positions, dtype, device;
   std::string attention_path;  // "reference" or "streaming"
   std::int64_t num_parameters = 0;
-  std::int64_t vocab_size = 0;         // 0: any
-  std::int64_t train_length = 0;       // 0: unknown
-  std::int64_t max_positions = 0;      // 0: unlimited
-  bool rows_depend_on_length = false;  // a row changes with the tokens after it (dynamic NTK): no prefix statistics
+  std::int64_t vocab_size = 0;           // 0: any
+  TaskInput input = TaskInput::kTokens;  // tasks of another input are not asked; with a vocabulary of 0 any is
+  std::int64_t train_length = 0;         // 0: unknown
+  std::int64_t max_positions = 0;        // 0: unlimited
+  bool rows_depend_on_length = false;    // a row changes with the tokens after it: no prefix statistics
 };
 
 // A model. No state between calls. A real model reads Sample::tokens and the positions and targets in `scored` (targets
