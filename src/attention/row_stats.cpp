@@ -3,6 +3,7 @@
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/clamp_min.h>
 #include <ATen/ops/gather.h>
@@ -12,6 +13,8 @@
 #include <ATen/ops/logical_and.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/xlogy.h>
+
+#include <algorithm>
 
 namespace lenbench {
 namespace {
@@ -84,6 +87,37 @@ void add_statistics(const RowStatistics& rows, const at::Tensor& positions_BQ, c
     heads[h].top_mass += top[h];
     heads[h].source_rows += num_sourced;
     heads[h].source_mass += source[h];
+  }
+}
+
+void add_scales(const at::Tensor& scale_BHQ, const at::Tensor& counted_BQ, std::vector<HeadStats>& heads) {
+  at::NoGradGuard no_grad;
+  const std::int64_t rows = counted_BQ.sum().item<std::int64_t>();
+  std::vector<double> sums(heads.size(), static_cast<double>(rows));
+  if (scale_BHQ.defined()) {
+    const at::Tensor expanded = scale_BHQ.expand({counted_BQ.size(0), scale_BHQ.size(1), counted_BQ.size(1)});
+    sums = sum_per_head(expanded, counted_BQ.unsqueeze(1));
+  }
+  for (std::size_t h = 0; h < heads.size(); ++h) {
+    heads[h].scaled_rows += rows;
+    heads[h].scale += sums[h];
+  }
+}
+
+void add_by_position(const RowStatistics& rows, const at::Tensor& counted_BT,
+                     std::vector<std::vector<HeadStats>>& buckets) {
+  const std::int64_t tokens = rows.entropy.size(2);
+  const at::Tensor positions_1T = at::arange(tokens, counted_BT.options().dtype(at::kLong)).unsqueeze(0);
+  for (std::size_t bucket = 0; bucket_first(bucket) < tokens; ++bucket) {
+    const std::int64_t begin = bucket_first(bucket), end = std::min(tokens, bucket_last(bucket) + 1);
+    RowStatistics part;
+    for (const auto field : kRowStatistics) {
+      if ((rows.*field).defined()) part.*field = (rows.*field).slice(2, begin, end);
+    }
+    if (buckets.size() <= bucket) {
+      buckets.resize(bucket + 1, std::vector<HeadStats>(static_cast<std::size_t>(rows.entropy.size(1))));
+    }
+    add_statistics(part, positions_1T.slice(1, begin, end), counted_BT.slice(1, begin, end), {}, buckets[bucket]);
   }
 }
 

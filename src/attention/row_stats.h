@@ -36,4 +36,12 @@ RowStatistics join_rows(const std::vector<RowStatistics>& blocks);
 void add_statistics(const RowStatistics& rows, const at::Tensor& positions_BQ, const at::Tensor& counted_BQ,
                     const at::Tensor& source_keys_BQ, std::vector<HeadStats>& heads);
 
+// Adds query scales [B, H, Q] (undefined: 1 everywhere) of the rows that `counted_BQ` names to heads [H].
+void add_scales(const at::Tensor& scale_BHQ, const at::Tensor& counted_BQ, std::vector<HeadStats>& heads);
+
+// Adds rows of a whole pass, [B, H, T] at positions 0..T-1, to heads [bucket][H] by position_bucket, where `counted_BT`
+// holds; the list grows as needed.
+void add_by_position(const RowStatistics& rows, const at::Tensor& counted_BT,
+                     std::vector<std::vector<HeadStats>>& buckets);
+
 }  // namespace lenbench

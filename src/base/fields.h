@@ -13,7 +13,8 @@
 //   };
 //
 // `visit.defaulted("seed", self.seed)` may be absent when reading and then keeps the value it has.
-// Field types: bool, integers, float, double, std::string, nested structs with a list, and std::optional,
+// `visit.sparse("notes", self.notes)` is the same, and is not written where it is empty (a value of its type's
+// default). Field types: bool, integers, float, double, std::string, nested structs with a list, and std::optional,
 // std::vector and std::map<std::string, T> of these.
 // Include in .cpp files only: it brings the whole JSON library.
 #pragma once
@@ -21,6 +22,7 @@
 #include <cmath>
 #include <concepts>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -43,12 +45,15 @@ struct AnyVisitor {
   void operator()(const char*, T&&) const {}
   template <class T>
   void defaulted(const char*, T&&) const {}
+  template <class T>
+  void sparse(const char*, T&&) const {}
 };
 
 struct NameList {
   std::vector<std::string>& names;
   void operator()(const char* name, const auto&) { names.emplace_back(name); }
   void defaulted(const char* name, const auto&) { names.emplace_back(name); }
+  void sparse(const char* name, const auto&) { names.emplace_back(name); }
 };
 
 template <class T>
@@ -123,7 +128,42 @@ nlohmann::ordered_json write_fields(const Struct& value, const std::string& wher
 template <class Struct>
 bool fields_equal(const Struct& left, const Struct& right);
 
+// A hash of all fields, nested lists included; equal for equal values within one run of the program.
+template <class Struct>
+std::size_t fields_hash(const Struct& value);
+
 namespace fields_detail {
+
+template <class T>
+std::size_t hash_value(const T& value);
+
+struct Hasher {
+  std::size_t state = 0;
+  void add(std::size_t part) { state ^= part + 0x9E3779B97F4A7C15U + (state << 6U) + (state >> 2U); }
+  void operator()(const char*, const auto& field) { add(hash_value(field)); }
+  void defaulted(const char*, const auto& field) { add(hash_value(field)); }
+  void sparse(const char*, const auto& field) { add(hash_value(field)); }
+};
+
+template <class T>
+std::size_t hash_value(const T& value) {
+  Hasher hasher;
+  if constexpr (HasFields<const T>) {
+    T::fields(hasher, value);
+  } else if constexpr (IsOptional<T>::value) {
+    hasher.add(value ? hash_value(*value) : 1);
+  } else if constexpr (IsVector<T>::value) {
+    for (std::size_t i = 0; i < value.size(); ++i) hasher.add(hash_value<typename T::value_type>(value[i]));
+  } else if constexpr (IsStringMap<T>::value) {
+    for (const auto& [key, item] : value) {
+      hasher.add(hash_value(key));
+      hasher.add(hash_value(item));
+    }
+  } else {
+    hasher.add(std::hash<T>()(value));
+  }
+  return hasher.state;
+}
 
 template <class T>
 bool equal_values(const T& left, const T& right) {
@@ -153,6 +193,7 @@ struct Addresses {
   std::vector<const void*>& list;
   void operator()(const char*, const auto& field) { list.push_back(&field); }
   void defaulted(const char*, const auto& field) { list.push_back(&field); }
+  void sparse(const char*, const auto& field) { list.push_back(&field); }
 };
 
 struct CompareWith {
@@ -167,6 +208,10 @@ struct CompareWith {
   void defaulted(const char* name, const T& field) {
     (*this)(name, field);
   }
+  template <class T>
+  void sparse(const char* name, const T& field) {
+    (*this)(name, field);
+  }
 };
 
 struct Writer {
@@ -174,6 +219,10 @@ struct Writer {
   const Place& place;
   void operator()(const char* name, const auto& field) { json[name] = write_value(field, place.key(name)); }
   void defaulted(const char* name, const auto& field) { (*this)(name, field); }
+  template <class T>
+  void sparse(const char* name, const T& field) {
+    if (!equal_values(field, T{})) (*this)(name, field);
+  }
 };
 
 struct Reader {
@@ -194,6 +243,7 @@ struct Reader {
     const auto found = json.find(name);
     if (found != json.end()) read_value(*found, field, place.key(name));
   }
+  void sparse(const char* name, auto& field) { defaulted(name, field); }
 };
 
 template <class T>
@@ -282,6 +332,11 @@ void read_value(const nlohmann::ordered_json& json, T& value, const Place& place
 }
 
 }  // namespace fields_detail
+
+template <class Struct>
+std::size_t fields_hash(const Struct& value) {
+  return fields_detail::hash_value(value);
+}
 
 template <class Struct>
 bool fields_equal(const Struct& left, const Struct& right) {

@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <numeric>
 #include <stdexcept>
 #include <utility>
 
+#include "record/answer_outcomes.h"
 #include "stats/intervals.h"
 
 namespace lenbench {
@@ -108,6 +108,8 @@ void CellMeter::add_exact(const Sample& sample, const SamplePrediction& predicti
   const bool exact = num_tokens > 0 && right_tokens == num_tokens;
   exact_right_ += exact ? 1 : 0;
   outcomes_ += !finite_sample ? 'x' : exact ? '1' : '0';
+  for (const auto& [number, right] : answers) answer_bits_.push_back(right);
+  outcomes_say_answers_ = outcomes_say_answers_ && answers.size() == 1 && answers.front().second == exact;
 }
 
 void CellMeter::add_nats(const Sample& sample, const SamplePrediction& prediction, bool finite_sample) {
@@ -119,7 +121,7 @@ void CellMeter::add_nats(const Sample& sample, const SamplePrediction& predictio
     nats_.add(prediction.nll[row]);
     ++num_tokens;
     if (scored.target < kNumBytes) ++nll_bytes_;
-    const auto bucket = static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(scored.position)));
+    const std::size_t bucket = position_bucket(scored.position);
     if (buckets_.size() <= bucket) buckets_.resize(bucket + 1);
     buckets_[bucket].nats.add(prediction.nll[row]);
     ++buckets_[bucket].tokens;
@@ -152,6 +154,10 @@ CellResult CellMeter::result() const {
     measurement.token = clustered(tokens_.right, tokens_.n);
     if (measurement.answer) measurement.chance = chance_;
     result.outcomes = outcomes_;
+    if (measurement.answer && !outcomes_say_answers_) {
+      result.sample_answers = answers_.n;
+      result.answer_outcomes = pack_answers(answer_bits_);
+    }
     return result;
   }
 
@@ -159,9 +165,8 @@ CellResult CellMeter::result() const {
   result.sample_tokens = sample_tokens_;
   for (std::size_t i = 0; i < buckets_.size(); ++i) {
     if (buckets_[i].tokens == 0) continue;
-    const std::int64_t first = i == 0 ? 0 : std::int64_t{1} << (i - 1);
-    const std::int64_t last = i == 0 ? 0 : (std::int64_t{1} << i) - 1;
-    measurement.nll_by_position.push_back({first, last, buckets_[i].tokens, buckets_[i].nats.value()});
+    measurement.nll_by_position.push_back(
+        {bucket_first(i), bucket_last(i), buckets_[i].tokens, buckets_[i].nats.value()});
   }
   measurement.nll_tokens = nll_tokens_;
   if (nll_tokens_ == 0) return result;
@@ -179,6 +184,30 @@ CellResult CellMeter::result() const {
     measurement.bits_per_byte = nats_.value() / std::log(2.0) / static_cast<double>(nll_bytes_);
   }
   return result;
+}
+
+void take_result(CellResult result, Record& record) {
+  record.measurement = std::move(result.measurement);
+  record.outcomes = std::move(result.outcomes);
+  record.sample_nats = std::move(result.sample_nats);
+  record.sample_tokens = std::move(result.sample_tokens);
+  record.sample_answers = std::move(result.sample_answers);
+  record.answer_outcomes = std::move(result.answer_outcomes);
+}
+
+void take_probe(const Probe& probe, Measurement& measurement) {
+  if (probe.rows != ProbeRows::kPrefix) measurement.heads = head_means(probe, probe.heads);
+  measurement.heads_right = head_means(probe, probe.heads_right);
+  measurement.heads_wrong = head_means(probe, probe.heads_wrong);
+  for (std::size_t bucket = 0; bucket < probe.by_position.size(); ++bucket) {
+    std::vector<HeadMeans> heads = head_means(probe, probe.by_position[bucket]);
+    if (heads.empty()) continue;
+    measurement.heads_by_position.push_back({bucket_first(bucket), bucket_last(bucket), std::move(heads)});
+  }
+  if (measurement.heads.empty() && measurement.heads_by_position.empty()) return;
+  measurement.probe_rows = probe.rows == ProbeRows::kAnswer ? "answer"
+                           : probe.rows == ProbeRows::kAll  ? "all"
+                                                            : "prefix";
 }
 
 std::vector<HeadMeans> head_means(const Probe& probe, const std::vector<HeadStats>& heads) {
@@ -202,6 +231,10 @@ std::vector<HeadMeans> head_means(const Probe& probe, const std::vector<HeadStat
       mean.sink_mass = sums.sink_mass / rows;
       mean.top_mass = sums.top_mass / rows;
       if (sums.source_rows > 0) mean.source_mass = sums.source_mass / static_cast<double>(sums.source_rows);
+      if (sums.scaled_rows > 0) mean.scale = finite(sums.scale / static_cast<double>(sums.scaled_rows));
+      if (!probe.head_alpha.empty()) {
+        mean.alpha = probe.head_alpha.at(static_cast<std::size_t>(layer * probe.num_heads + head));
+      }
       means.push_back(mean);
     }
   }

@@ -20,6 +20,8 @@ struct CellResult {
   std::string outcomes;
   std::vector<double> sample_nats;
   std::vector<std::int64_t> sample_tokens;
+  std::vector<std::int64_t> sample_answers;
+  std::string answer_outcomes;
   std::string failure;  // one line when the Cell cannot be `ok`: non-finite logits, or nothing to score
 };
 
@@ -62,6 +64,8 @@ class CellMeter {
   std::string first_nonfinite_;
   std::string outcomes_;
   Counts answers_, tokens_;
+  std::vector<bool> answer_bits_;     // of all samples' answers, in order
+  bool outcomes_say_answers_ = true;  // every sample is one answer and nothing else
   CompensatedSum nats_;
   std::int64_t nll_tokens_ = 0, nll_bytes_ = 0;
   std::vector<double> sample_nats_;
@@ -73,8 +77,14 @@ class CellMeter {
   std::vector<Bucket> buckets_;
 };
 
+// Moves what was measured into `record`: everything but status, reason, and what a probe gives.
+void take_result(CellResult result, Record& record);
+
 // Means per head of sums of `probe` (its heads, heads_right or heads_wrong), layer-major; heads without rows are left
 // out.
 std::vector<HeadMeans> head_means(const Probe& probe, const std::vector<HeadStats>& heads);
+
+// Everything a probe gives but distances of representations.
+void take_probe(const Probe& probe, Measurement& measurement);
 
 }  // namespace lenbench

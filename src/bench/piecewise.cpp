@@ -96,14 +96,11 @@ Record PiecewiseCell::record() const {
   Record record = record_;
   if (done_ > 0) {
     CellResult result = meter_->result();
-    record.measurement = std::move(result.measurement);
-    record.outcomes = std::move(result.outcomes);
-    record.sample_nats = std::move(result.sample_nats);
-    record.sample_tokens = std::move(result.sample_tokens);
     if (record.status == "ok" && !result.failure.empty()) {
       record.status = "failed";
       record.reason = printable(result.failure);
     }
+    take_result(std::move(result), record);
   }
   if (done_ < cell_.samples) record.samples_requested = done_;
   record.setting.batch = batch_;

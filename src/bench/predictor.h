@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -25,6 +26,8 @@ struct HeadStats {
   double top_mass = 0;               // sum of the largest p over `rows`
   std::int64_t source_rows = 0;      // rows whose answer stands at a known key (answer_sources)
   double source_mass = 0;            // sum of p on that key over `source_rows`
+  std::int64_t scaled_rows = 0;      // rows whose query scale is known
+  double scale = 0;                  // sum of what multiplies the query over `scaled_rows`
   void add(const HeadStats& other) {
     rows += other.rows;
     normalized_rows += other.normalized_rows;
@@ -35,11 +38,22 @@ struct HeadStats {
     top_mass += other.top_mass;
     source_rows += other.source_rows;
     source_mass += other.source_mass;
+    scaled_rows += other.scaled_rows;
+    scale += other.scale;
   }
 };
 
-// Which rows a probe covers. The two are different curves and never share a line (paper.md section 5).
-enum class ProbeRows { kNone, kAnswer, kAll };
+// Which rows a probe covers. Answer rows and others are different curves and never share a line (paper.md section 5).
+// kPrefix: every row as for kAll, by position: because a row depends on its prefix alone, one long pass holds the rows
+// of all shorter ones.
+enum class ProbeRows { kNone, kAnswer, kAll, kPrefix };
+
+// Rows of kPrefix are gathered by the bit width of their position: [0, 0], [1, 1], [2, 3], [4, 7], ...
+inline std::size_t position_bucket(std::int64_t position) {
+  return static_cast<std::size_t>(std::bit_width(static_cast<std::uint64_t>(position)));
+}
+inline std::int64_t bucket_first(std::size_t bucket) { return bucket == 0 ? 0 : std::int64_t{1} << (bucket - 1); }
+inline std::int64_t bucket_last(std::size_t bucket) { return bucket == 0 ? 0 : (std::int64_t{1} << bucket) - 1; }
 
 struct Probe {
   ProbeRows rows = ProbeRows::kNone;
@@ -48,7 +62,13 @@ struct Probe {
   // kAnswer: the rows of answers that came out right (every token of the answer), and wrong; rows outside answers are
   // in neither. Empty for kAll.
   std::vector<HeadStats> heads_right, heads_wrong;
-  std::vector<bool> head_has_position;  // [num_heads]; true: the head carries a positional bias or rotation
+  std::vector<bool> head_has_position;              // [num_heads]; true: the head carries a positional bias or rotation
+  std::vector<double> head_alpha;                   // [num_layers * num_heads]; 1: softmax; empty: unknown
+  std::vector<std::vector<HeadStats>> by_position;  // kPrefix: [bucket][num_layers * num_heads]
+  // kAnswer: the residual stream at the last judged row of each sample of this call, in order: [num_depths * width],
+  // depth 0 the embeddings and depth k after block k; empty for a sample without judged rows.
+  std::vector<std::vector<double>> states;
+  std::int64_t num_depths = 0;
 };
 
 // For each judged row of a sample, the key that holds its target: Sample::sources in the order of the tokens of
@@ -109,6 +129,7 @@ struct PredictorInfo {
   TaskInput input = TaskInput::kTokens;  // tasks of another input are not asked; with a vocabulary of 0 any is
   std::int64_t train_length = 0;         // 0: unknown
   std::int64_t max_positions = 0;        // 0: unlimited
+  bool rows_depend_on_length = false;    // a row changes with the tokens after it: no prefix statistics
 };
 
 // A model. No state between calls. A real model reads Sample::tokens and the positions and targets in `scored` (targets

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <new>
 #include <stdexcept>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "base/numbers.h"
 #include "base/text.h"
 #include "bench/metrics.h"
+#include "bench/representations.h"
 
 namespace lenbench {
 
@@ -33,8 +35,7 @@ constexpr std::string_view kOutOfMemory = "out of memory";
 // The statistics of one call, added to those of the Cell. A call that fails half-way must not leave rows behind, so
 // each gets a Probe of its own.
 void add_probe(Probe& sum, const Probe& call) {
-  if (call.heads.empty()) return;
-  if (sum.heads.empty()) {
+  if (sum.heads.empty() && sum.by_position.empty()) {
     sum = call;
     return;
   }
@@ -46,10 +47,8 @@ void add_probe(Probe& sum, const Probe& call) {
   add(sum.heads, call.heads);
   add(sum.heads_right, call.heads_right);
   add(sum.heads_wrong, call.heads_wrong);
-}
-
-std::string probe_rows_name(ProbeRows rows) {
-  return rows == ProbeRows::kAnswer ? "answer" : rows == ProbeRows::kAll ? "all" : "";
+  sum.by_position.resize(std::max(sum.by_position.size(), call.by_position.size()));
+  for (std::size_t i = 0; i < call.by_position.size(); ++i) add(sum.by_position[i], call.by_position[i]);
 }
 
 struct Batch {
@@ -90,10 +89,16 @@ struct Runner::CellOutcome {
 
 Runner::Runner(Predictor& predictor, RunOptions options) : predictor_(predictor), options_(std::move(options)) {
   if (!options_.wall_clock) throw std::logic_error("RunOptions::wall_clock is required");
+  if (options_.probe == ProbeRows::kPrefix && predictor_.info().rows_depend_on_length) {
+    throw Error("--probe prefix: a row of '" + predictor_.info().name +
+                "' changes with the length of the whole text, so that one long pass does not hold the rows of shorter "
+                "ones; use --probe answer or all");
+  }
   if (!options_.seconds) options_.seconds = steady_seconds;
 }
 
-Runner::CellOutcome Runner::measure(const Cell& cell, const std::function<void(std::int64_t)>& samples_done) {
+Runner::CellOutcome Runner::measure(const Cell& cell, ProbeRows rows,
+                                    const std::function<void(std::int64_t)>& samples_done) {
   CellOutcome outcome;
   Record& record = outcome.record;
   record = make_record(cell, predictor_.info());
@@ -120,6 +125,7 @@ Runner::CellOutcome Runner::measure(const Cell& cell, const std::function<void(s
     }
     CellMeter meter(*cell.task);
     Probe probe;
+    RepresentationMeter representations;
     for (std::int64_t done = 0; done < cell.samples;) {
       if (options_.stop != nullptr && options_.stop->load()) {
         outcome.finished = false;
@@ -127,11 +133,10 @@ Runner::CellOutcome Runner::measure(const Cell& cell, const std::function<void(s
       }
       const Batch drawn = draw_batch(cell, done, std::min(batch, cell.samples - done));
       Probe call_probe;
-      call_probe.rows = options_.probe;
+      call_probe.rows = rows;
       std::vector<SamplePrediction> predictions;
       try {
-        predictions = predict_or_oom(predictor_, cell, drawn, options_.probe,
-                                     options_.probe == ProbeRows::kNone ? nullptr : &call_probe);
+        predictions = predict_or_oom(predictor_, cell, drawn, rows, rows == ProbeRows::kNone ? nullptr : &call_probe);
       } catch (const OutOfMemory& oom) {
         const auto tried = static_cast<std::int64_t>(drawn.samples.size());
         if (tried == 1) {
@@ -142,19 +147,16 @@ Runner::CellOutcome Runner::measure(const Cell& cell, const std::function<void(s
       }
       meter.add(drawn.samples, predictions);
       add_probe(probe, call_probe);
+      representations.add(call_probe);
       done += static_cast<std::int64_t>(drawn.samples.size());
       samples_done(done);
     }
     CellResult result = meter.result();
-    record.measurement = std::move(result.measurement);
-    record.outcomes = std::move(result.outcomes);
-    record.sample_nats = std::move(result.sample_nats);
-    record.sample_tokens = std::move(result.sample_tokens);
-    record.measurement.heads = head_means(probe, probe.heads);
-    record.measurement.heads_right = head_means(probe, probe.heads_right);
-    record.measurement.heads_wrong = head_means(probe, probe.heads_wrong);
-    if (!record.measurement.heads.empty()) record.measurement.probe_rows = probe_rows_name(options_.probe);
-    if (!result.failure.empty()) fail(result.failure);
+    const std::string failure = result.failure;
+    take_result(std::move(result), record);
+    take_probe(probe, record.measurement);
+    record.measurement.representations = representations.result();
+    if (!failure.empty()) fail(failure);
     outcome.nonfinite = record.measurement.nonfinite_samples > 0;
   } catch (const std::bad_alloc&) {
     fail(fmt::format("out of memory: while drawing or judging samples of {} tokens", cell.total_tokens));
@@ -186,6 +188,17 @@ RunSummary Runner::run(const RunPlan& plan, const Sink& sink, const Progress& pr
     sink(record);
     ++summary.skipped;
   }
+
+  // One pass at the longest length holds the prefix rows of all shorter ones.
+  std::map<const Task*, std::int64_t> longest;
+  for (const Cell& cell : plan.cells) {
+    std::int64_t& length = longest[cell.task.get()];
+    length = std::max(length, cell.length);
+  }
+  const auto rows_of = [&](const Cell& cell) {
+    const bool covered = options_.probe == ProbeRows::kPrefix && cell.length < longest[cell.task.get()];
+    return covered ? ProbeRows::kNone : options_.probe;
+  };
 
   std::vector<const Cell*> todo;
   RunProgress state;
@@ -220,7 +233,7 @@ RunSummary Runner::run(const RunPlan& plan, const Sink& sink, const Progress& pr
       progress(state);
     };
     report(0);
-    const CellOutcome outcome = measure(cell, report);
+    const CellOutcome outcome = measure(cell, rows_of(cell), report);
     if (!outcome.finished) {
       summary.stopped = true;
       return summary;

@@ -14,9 +14,9 @@
 namespace lenbench {
 
 struct RunOptions {
-  ProbeRows probe = ProbeRows::kNone;
-  std::int64_t batch = 0;         // samples a call; 0: per Cell, from the memory budget
-  std::int64_t memory_bytes = 0;  // budget above the loaded model; 0: batches for 1 GiB, and nothing is refused
+  ProbeRows probe = ProbeRows::kNone;  // kPrefix: the longest length of each task alone is probed
+  std::int64_t batch = 0;              // samples a call; 0: per Cell, from the memory budget
+  std::int64_t memory_bytes = 0;       // budget above the loaded model; 0: batches for 1 GiB, and nothing is refused
   // Copied into every Record; batch, attention_path and started_at are filled by the Runner.
   Setting setting;
   std::function<std::string()> wall_clock;     // ISO 8601, UTC; required
@@ -75,7 +75,7 @@ class Runner {
   using Sink = std::function<void(const Record&)>;
   using Progress = std::function<void(const RunProgress&)>;
 
-  // `predictor` must outlive the Runner.
+  // `predictor` must outlive the Runner. Throws Error for prefix rows of a model whose rows depend on the length.
   Runner(Predictor& predictor, RunOptions options);
 
   // Skipped Cells first (one Record each), then Cells in plan order. `sink` gets each Record once, at once; what it
@@ -86,7 +86,7 @@ class Runner {
 
  private:
   struct CellOutcome;
-  CellOutcome measure(const Cell& cell, const std::function<void(std::int64_t)>& samples_done);
+  CellOutcome measure(const Cell& cell, ProbeRows rows, const std::function<void(std::int64_t)>& samples_done);
 
   Predictor& predictor_;
   RunOptions options_;

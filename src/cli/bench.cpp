@@ -68,7 +68,13 @@ class Bench : public Command {
     flags.flag("--json", json_, "Print JSON in place of the table");
   }
 
-  int run(const Parsed&) override {
+  int run(const Parsed& parsed) override {
+    if (parsed.has("--attention-path") && !end_to_end_)
+      throw Error("--attention-path changes nothing without --end-to-end");
+    for (const char* flag : {"--head-dim", "--std", "--alpha"}) {
+      if (parsed.has(flag) && end_to_end_) throw Error(std::string(flag) + " changes nothing with --end-to-end");
+    }
+    if (parsed.has("--task") && models_.empty()) throw Error("--task changes nothing without a checkpoint");
     KernelBenchOptions options;
     options.length = parse_at_least(length_, "--length", 1);
     options.head_dim = parse_at_least(head_dim_, "--head-dim", 1);
@@ -106,7 +112,10 @@ class Bench : public Command {
       print_out(fmt::format(
           "causal, one head, forward, {} tokens, head size {} (random inputs), {} thread{}, {} rounds\n"
           "speed: time of sdpa float32 (causal softmax, no bias) in the same round over this one's; "
-          "medians and extremes\n\n",
+          "medians and extremes\n"
+          "support: keys with weight above 0 a row; scored %: keys whose score was computed, of all visible; pushes: "
+          "keys\n"
+          "a row kept as candidates of its support; sum error: largest distance of a row's weights from the sum 1\n\n",
           options.length, options.head_dim, options.threads, options.threads == 1 ? "" : "s", options.repeats));
       print_out(kernel_table(timings));
       return 0;

@@ -85,7 +85,10 @@ std::map<std::string, double> parse_limits(const std::vector<std::string>& texts
       if (equals == std::string::npos || equals == 0) {
         throw Error(flag + " is '" + text + "'; write CELL=VALUE, e.g. recall@4096=0.95");
       }
-      limits[part.substr(0, equals)] = parse_real(part.substr(equals + 1), flag);
+      const std::string name = part.substr(0, equals);
+      if (!limits.emplace(name, parse_real(part.substr(equals + 1), flag)).second) {
+        throw Error(flag + " names '" + name + "' twice");
+      }
     }
   }
   return limits;

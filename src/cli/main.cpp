@@ -72,6 +72,9 @@ int dispatch(const std::vector<std::string>& arguments) {
   }
   const bool verbose = arguments.size() > 1 && (arguments[1] == "-v" || arguments[1] == "--verbose");
   if (word == "--version" || word == "-V" || word == "version") {
+    if (arguments.size() > (verbose ? 2U : 1U)) {
+      throw Error("'" + word + "' takes nothing but -v, not '" + arguments[verbose ? 2 : 1] + "'");
+    }
     print_out(version_text(verbose));
     return 0;
   }

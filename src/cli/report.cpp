@@ -28,6 +28,7 @@ class Report : public Command {
     flags.list("--rows-by", rows_by_, "FIELD", ("Separate rows by " + join(row_field_names(), ", ")).c_str());
     flags.flag("--no-samples", no_samples_, "Leave the samples out");
     flags.flag("--no-published", no_published_, "Leave published numbers out");
+    flags.flag("--published", published_, "Also published numbers whose task has but the name in common");
   }
 
   int run(const Parsed&) override {
@@ -39,6 +40,8 @@ class Report : public Command {
     request.figures.rows_by = comma_parts(rows_by_);
     for (const std::string& field : request.figures.rows_by) require_one_of(field, "--rows-by", row_field_names());
     request.figures.default_parameters = default_parameters;
+    if (published_ && no_published_) throw Error("--published and --no-published exclude each other");
+    request.published_in_name = published_;
     if (!no_published_) {
       request.published = read_published((data_folder() / "published" / "paper_tables.json").string());
     }
@@ -56,7 +59,7 @@ class Report : public Command {
  private:
   std::string output_, title_ = "lenbench report", aggregate_ = "mean";
   std::vector<std::string> files_, rows_by_;
-  bool no_samples_ = false, no_published_ = false;
+  bool no_samples_ = false, no_published_ = false, published_ = false;
 };
 
 }  // namespace

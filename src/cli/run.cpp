@@ -23,7 +23,9 @@ class Run : public Command {
   void define(FlagSet& flags) override {
     flags.positional("CKPT", model_, "Checkpoint folder or file, a bundled name, or a double such as oracle:512");
     flags.list("--tasks", tasks_, "a,b,...", "Tasks, with parameters as recall:density=4 (default recall)");
-    flags.list("--lengths", lengths_, "L", "64..65536 doubles, 64,96,128 lists (default 64..4096)");
+    flags.list("--lengths", lengths_, "L",
+               "64..65536 doubles, 64,96,128 lists, around:64..4096 adds L-1 and L+1, 'train' is the training length "
+               "(default 64..4096)");
     flags.value("--samples", samples_, "N", "Samples a length: one count, or one per length (N,N,...)");
     flags.list("--samples-at", samples_at_, "L=N", "Other counts at single lengths, e.g. 16384=32,65536=8");
     flags.value("-o,--output", output_, "FILE", "Append a Record for each cell; the same plan resumes");
@@ -33,7 +35,8 @@ class Run : public Command {
     flags.list("--text", files_, "FILE", "Documents for 'text' and 'niah-bytes': UTF-8 files");
     flags.value("--data", data_, "FILE",
                 "Ask the samples of a file that `gen` or another tool wrote, in place of --tasks");
-    flags.value("--probe", probe_, "ROWS", "Attention statistics over rows: answer, all or none (checkpoints: answer)");
+    flags.value("--probe", probe_, "ROWS",
+                "Attention statistics over rows: answer, all, prefix or none (checkpoints: answer)");
     flags.value("--device", device_, "NAME", "cpu, cuda or cuda:N");
     flags.value("--dtype", dtype_, "NAME", "float32 or float64");
     flags.value("--threads", threads_, "N", "CPU threads; 0: all");
@@ -62,6 +65,7 @@ class Run : public Command {
     SessionRequest request = read_request(parsed);
     request.choice = choose_model(model_);
     if (dry_run_) {
+      if (json_) throw Error("--dry-run prints no Records: leave --json out");
       print_out(dry_run_text(request, describe_unloaded(request.choice)));
       return 0;
     }
@@ -80,7 +84,7 @@ class Run : public Command {
       plan.lengths = parse_length_list({"64..4096"});
       add_tasks(tasks, plan);
     }
-    if (!lengths_.empty()) plan.lengths = parse_length_list(lengths_);
+    if (!lengths_.empty()) plan.lengths = parse_length_list(with_train_length(lengths_));
     plan.samples_at = samples_per_length(plan.lengths, samples_, samples_at_);
     if (!parsed.has("--data")) {
       plan.data_seeds = read_seeds();
@@ -88,10 +92,13 @@ class Run : public Command {
     }
     plan.max_positions = max_positions_.empty() ? 0 : parse_at_least(max_positions_, "--max-positions", 1);
     if (!probe_.empty()) {
-      require_one_of(probe_, "--probe", {"answer", "all", "none"});
+      require_one_of(probe_, "--probe", {"answer", "all", "prefix", "none"});
     }
     const bool answers = probe_.empty() ? !is_double(model_) : probe_ == "answer";
-    request.run.probe = probe_ == "all" ? ProbeRows::kAll : answers ? ProbeRows::kAnswer : ProbeRows::kNone;
+    request.run.probe = probe_ == "all"      ? ProbeRows::kAll
+                        : probe_ == "prefix" ? ProbeRows::kPrefix
+                        : answers            ? ProbeRows::kAnswer
+                                             : ProbeRows::kNone;
     request.run.batch = parse_at_least(batch_, "--batch", 0);
     request.run.memory_bytes = memory_.empty() ? 0 : parse_bytes(memory_, "--memory");
     request.open.device = device_;
@@ -139,6 +146,19 @@ class Run : public Command {
     plan.split = file.split;
   }
 
+  // 'train' as the number that the checkpoint names.
+  std::vector<std::string> with_train_length(std::vector<std::string> texts) const {
+    constexpr std::string_view kTrain = "train";
+    for (std::string& text : texts) {
+      for (std::size_t at = text.find(kTrain); at != std::string::npos; at = text.find(kTrain, at)) {
+        const std::int64_t length = describe_unloaded(choose_model(model_)).train_length;
+        if (length == 0) throw Error("--lengths names 'train', and '" + model_ + "' does not say its training length");
+        text.replace(at, kTrain.size(), std::to_string(length));
+      }
+    }
+    return texts;
+  }
+
   void add_tasks(const std::vector<std::string>& texts, PlanRequest& plan) const {
     bool any_text = false;
     for (const std::string& text : texts) {
@@ -164,14 +184,17 @@ class Run : public Command {
 }  // namespace
 
 CommandEntry run_command() {
-  return {"run", "Ask a model at growing lengths and print accuracy beside attention dispersion",
-          "lenbench run oracle:512 --tasks recall --lengths 64..2048 --samples 50\n"
-          "lenbench run recall-asentmax-nape --tasks recall --lengths 64..65536 --samples 200 \\\n"
-          "    --samples-at 16384=32,65536=8 -o out.jsonl\n"
-          "lenbench run path/to/checkpoint --tasks recall:density=4,mqmtar --lengths 64,96,128 --dry-run\n"
-          "lenbench run path/to/checkpoint --lengths 1024 --text book.txt letters.txt\n"
-          "lenbench gen recall --length 256 --n 50 > set.jsonl && lenbench run oracle --data set.jsonl",
-          [] { return std::unique_ptr<Command>(std::make_unique<Run>()); }};
+  return {
+      "run", "Ask a model at growing lengths and print accuracy beside attention dispersion",
+      "lenbench run oracle:512 --tasks recall --lengths 64..2048 --samples 50\n"
+      "lenbench run recall-asentmax-nape --tasks recall --lengths 64..65536 --samples 200 \\\n"
+      "    --samples-at 16384=32,65536=8 -o out.jsonl\n"
+      "lenbench run path/to/checkpoint --tasks recall:density=4,mqmtar --lengths 64,96,128 --dry-run\n"
+      "lenbench run path/to/checkpoint --lengths 1024 --text book.txt letters.txt\n"
+      "lenbench run recall-asentmax-nape --lengths 1024,65536 --probe prefix -o rows.jsonl    # one pass, all lengths\n"
+      "lenbench run recall-asentmax-nape --lengths around:64..4096,around:train    # one less and one more as well\n"
+      "lenbench gen recall --length 256 --n 50 > set.jsonl && lenbench run oracle --data set.jsonl",
+      [] { return std::unique_ptr<Command>(std::make_unique<Run>()); }};
 }
 
 }  // namespace lenbench::cli

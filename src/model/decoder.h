@@ -43,9 +43,9 @@ struct EvaluationRequest {
   at::Tensor tokens_BT;     // int64, each in [0, V); rows shorter than T are padded on the right with any token
   at::Tensor positions_BQ;  // int64 [B, Q]: the wanted rows; -1: none (padding of the list)
   AttentionPath path = AttentionPath::kAuto;
-  // kAnswer: statistics of the wanted rows; kAll: of the first `lengths[b]` rows of each batch row.
+  // kAnswer: statistics of the wanted rows; kAll and kPrefix: of the first `lengths[b]` rows of each batch row.
   ProbeRows probe = ProbeRows::kNone;
-  std::vector<std::int64_t> lengths;        // [B]; needed for kAll
+  std::vector<std::int64_t> lengths;        // [B]; needed for kAll and kPrefix
   at::Tensor source_keys_BQ;                // int64 [B, Q]: keys for source mass, -1: none; undefined: none at all
   std::vector<HeadStats>* stats = nullptr;  // [layers * H], layer-major, added to
   // Sees each layer's request before it is answered; every row of the last layer is then computed, wanted or not.
@@ -53,6 +53,10 @@ struct EvaluationRequest {
   double* attention_seconds = nullptr;  // added to: wall-clock time inside attend
   // kAnswer: receives for each layer the statistics of the wanted rows, [B, H, Q]; needs `stats`.
   std::vector<RowStatistics>* wanted_rows = nullptr;
+  // kPrefix: statistics by position_bucket, each [layers * H], layer-major, added to; needs `stats`.
+  std::vector<std::vector<HeadStats>>* by_position = nullptr;
+  // Receives the residual stream [B, E] at the last wanted row, before the first block and after each.
+  std::vector<at::Tensor>* states = nullptr;
 };
 
 // What can be trained and asked: a configuration, its parameters, and outputs at the rows that are wanted.
@@ -64,6 +68,8 @@ class SequenceModel {
   // std::invalid_argument for an unknown name.
   const at::Tensor& parameter(const std::string& name) const;
   at::ScalarType dtype() const { return parameters_.front().second.scalar_type(); }
+  // [layers * H]; see Probe::head_alpha. Empty: not known.
+  virtual std::vector<double> head_alpha() const { return {}; }
   // [H]; see Probe::head_has_position.
   virtual std::vector<bool> head_has_position() const = 0;
   // The last key that the row of a token sees, and the key that a token is, for positions of any shape; -1 stays -1.
@@ -106,6 +112,7 @@ class Decoder final : public SequenceModel {
                             at::ScalarType dtype = at::kFloat);
 
   std::vector<bool> head_has_position() const override { return position_->head_has_position(); }
+  std::vector<double> head_alpha() const override;
 
   // Nothing is chunked: T is meant to be short.
   at::Tensor forward(const at::Tensor& tokens_BT, const at::Tensor& rows_N) const override;
@@ -138,6 +145,10 @@ class Decoder final : public SequenceModel {
   // The block's output from attention's result, [..., H * D], and the residual stream before it, [..., E].
   at::Tensor finish_block(const Layer& layer, const at::Tensor& x, const at::Tensor& attended) const;
   AttendRequest attend_request(const Layer& layer, Projected projected, at::Tensor positions_BQ) const;
+  // The query scale of the wanted rows added to `stats`, which hold the layer's heads; x_BQE is the block's input
+  // there.
+  void add_scales(const Layer& layer, const at::Tensor& x_BQE, const EvaluationRequest& request,
+                  std::vector<HeadStats>& stats) const;
   Projected project(const Layer& layer, const at::Tensor& x_BTE, bool with_queries) const;
 
   std::shared_ptr<const PositionEncoding> position_;

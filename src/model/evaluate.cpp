@@ -46,7 +46,48 @@ at::Tensor scatter_columns(const at::Tensor& values_BQ, const at::Tensor& positi
   return all.slice(1, 0, tokens);
 }
 
+bool covers_all_rows(ProbeRows rows) { return rows == ProbeRows::kAll || rows == ProbeRows::kPrefix; }
+
+// Adds one layer's heads by position to those of all layers.
+void add_layer(const std::vector<std::vector<HeadStats>>& layer_buckets, std::size_t layer, std::size_t num_layers,
+               std::vector<std::vector<HeadStats>>& buckets) {
+  if (buckets.size() < layer_buckets.size()) buckets.resize(layer_buckets.size());
+  for (std::size_t k = 0; k < layer_buckets.size(); ++k) {
+    const std::size_t num_heads = layer_buckets[k].size();
+    buckets[k].resize(num_layers * num_heads);
+    for (std::size_t h = 0; h < num_heads; ++h) buckets[k][layer * num_heads + h].add(layer_buckets[k][h]);
+  }
+}
+
+// Rows of x [B, Q, E], one for each batch row, as [B, E].
+at::Tensor pick_rows(const at::Tensor& x_BQE, const at::Tensor& index_B) {
+  return gather_rows(x_BQE, index_B.unsqueeze(1)).squeeze(1);
+}
+
 }  // namespace
+
+void Decoder::add_scales(const Layer& layer, const at::Tensor& x_BQE, const EvaluationRequest& request,
+                         std::vector<HeadStats>& stats) const {
+  // Adaptive temperature is a factor of the scores' own making.
+  if (config_.adaptive_temperature) return;
+  const at::Tensor h_BQE = norm(x_BQE, layer.input_norm_E);
+  const at::Tensor positions_BQ = request.positions_BQ.clamp_min(0);
+  lenbench::add_scales(transform_->query_scale(layer.transform, h_BQE, positions_BQ), request.positions_BQ >= 0, stats);
+}
+
+std::vector<double> Decoder::head_alpha() const {
+  std::vector<double> alpha;
+  for (const Layer& layer : layers_) {
+    const Normalizer normalizer = transform_->normalizer(layer.transform);
+    at::Tensor learnt_H;
+    if (normalizer.alpha_minus_one_H.defined()) learnt_H = (normalizer.alpha_minus_one_H + 1.0).to(at::kDouble).cpu();
+    for (std::int64_t h = 0; h < config_.num_heads; ++h) {
+      const double fixed = normalizer.kind == Normalizer::Kind::kEntmax ? normalizer.alpha : 1.0;
+      alpha.push_back(learnt_H.defined() ? learnt_H.select(0, h).item<double>() : fixed);
+    }
+  }
+  return alpha;
+}
 
 std::int64_t Decoder::chunk_tokens(std::int64_t batch) const { return evaluation_chunk_tokens(config_, batch); }
 
@@ -78,7 +119,7 @@ at::Tensor Decoder::hidden(const EvaluationRequest& request) const {
   const at::Tensor positions_1T = at::arange(tokens, tokens_BT.options()).unsqueeze(0);
 
   at::Tensor probe_rows_BT, source_keys_BT;
-  if (request.probe == ProbeRows::kAll) {
+  if (covers_all_rows(request.probe)) {
     const at::Tensor lengths_B = at::empty({batch}, at::TensorOptions().dtype(at::kLong));
     std::copy_n(request.lengths.begin(), batch, lengths_B.data_ptr<std::int64_t>());
     probe_rows_BT = positions_1T < lengths_B.to(tokens_BT.device()).unsqueeze(1);
@@ -95,12 +136,22 @@ at::Tensor Decoder::hidden(const EvaluationRequest& request) const {
     x_BTE.slice(1, begin, end).copy_(embed(tokens_BT.slice(1, begin, end)));
   }
 
-  const bool all_rows = request.probe == ProbeRows::kAll || request.on_attend;
+  const bool all_rows = covers_all_rows(request.probe) || request.on_attend;
+  const bool measures = request.stats != nullptr && request.probe != ProbeRows::kNone;
+  const auto keep_state = [&](const at::Tensor& x, const at::Tensor& index_B) {
+    if (request.states != nullptr) request.states->push_back(pick_rows(x, index_B));
+  };
+  const auto [last_position_B, last_column_B] = wanted_BQ.max(1);
+  keep_state(x_BTE, last_position_B);
   std::vector<HeadStats> layer_stats;
   RowStatistics layer_rows;
   for (std::size_t l = 0; l < layers_.size(); ++l) {
     const Layer& layer = layers_[l];
     const bool wanted_only = l + 1 == layers_.size() && !all_rows;
+    if (measures) layer_stats.assign(static_cast<std::size_t>(config_.num_heads), {});
+    if (measures && request.probe == ProbeRows::kAnswer) {
+      add_scales(layer, gather_rows(x_BTE, wanted_BQ), request, layer_stats);
+    }
     Projected projected = project(layer, x_BTE, !wanted_only);
     if (wanted_only) {
       x_BTE = gather_rows(x_BTE, wanted_BQ);
@@ -113,12 +164,11 @@ at::Tensor Decoder::hidden(const EvaluationRequest& request) const {
     }
     AttendRequest attention = attend_request(layer, std::move(projected), wanted_only ? wanted_BQ : positions_1T);
     attention.path = request.path;
-    if (request.stats != nullptr && request.probe != ProbeRows::kNone) {
-      layer_stats.assign(static_cast<std::size_t>(config_.num_heads), {});
+    if (measures) {
       attention.stats = &layer_stats;
       attention.probe_rows_BQ = wanted_only ? is_wanted_BQ : probe_rows_BT;
       attention.source_keys_BQ = wanted_only ? request.source_keys_BQ : source_keys_BT;
-      if (request.wanted_rows != nullptr) attention.rows = &layer_rows;
+      if (request.wanted_rows != nullptr || request.by_position != nullptr) attention.rows = &layer_rows;
     }
     if (request.on_attend) request.on_attend(static_cast<std::int64_t>(l), attention);
     const auto started = std::chrono::steady_clock::now();
@@ -126,7 +176,12 @@ at::Tensor Decoder::hidden(const EvaluationRequest& request) const {
     if (request.attention_seconds != nullptr) {
       *request.attention_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     }
-    if (attention.rows != nullptr) {
+    if (request.by_position != nullptr && measures) {
+      std::vector<std::vector<HeadStats>> buckets;
+      add_by_position(layer_rows, probe_rows_BT, buckets);
+      add_layer(buckets, l, layers_.size(), *request.by_position);
+    }
+    if (request.wanted_rows != nullptr && measures) {
       request.wanted_rows->push_back(wanted_only ? layer_rows : gather_statistics(layer_rows, wanted_BQ));
     }
     attention = {};
@@ -138,6 +193,7 @@ at::Tensor Decoder::hidden(const EvaluationRequest& request) const {
       at::Tensor x_chunk = x_BTE.slice(1, begin, end);
       x_chunk.copy_(finish_block(layer, x_chunk, attended_BHQD.slice(2, begin, end).transpose(1, 2).flatten(2)));
     }
+    keep_state(x_BTE, wanted_only ? last_column_B : last_position_B);
   }
   if (all_rows) x_BTE = gather_rows(x_BTE, wanted_BQ);
   for (std::int64_t begin = 0; begin < x_BTE.size(1); begin += chunk) {

@@ -5,6 +5,7 @@
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/stack.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/util/Exception.h>
@@ -33,6 +34,7 @@ class ModelPredictor final : public Predictor {
       : model_(std::move(model)), info_(std::move(info)), path_(path) {
     const DecoderConfig& config = model_->config();
     info_.input = config.item_classes > 0 ? TaskInput::kItems : TaskInput::kTokens;
+    info_.rows_depend_on_length = config.item_classes > 0;
     info_.num_parameters = num_parameters(config);
     info_.vocab_size = config.vocab_size;
     info_.transform = config.transform_name();
@@ -95,14 +97,18 @@ class ModelPredictor final : public Predictor {
     evaluation.path = path_;
     std::vector<HeadStats> stats;
     std::vector<RowStatistics> answer_rows;
+    std::vector<std::vector<HeadStats>> by_position;
+    std::vector<at::Tensor> states;
     if (probe != nullptr && request.probe != ProbeRows::kNone) {
       stats.resize(static_cast<std::size_t>(model_->config().num_layers * model_->config().num_heads));
       evaluation.probe = request.probe;
       evaluation.stats = &stats;
       if (request.probe == ProbeRows::kAnswer) {
         evaluation.wanted_rows = &answer_rows;
+        evaluation.states = &states;
         evaluation.source_keys_BQ = source_keys(samples, evaluation.positions_BQ.size(1));
       }
+      if (request.probe == ProbeRows::kPrefix) evaluation.by_position = &by_position;
     }
     const at::Device device = model_->parameters().front().second.device();
     evaluation.tokens_BT = evaluation.tokens_BT.to(device);
@@ -124,7 +130,14 @@ class ModelPredictor final : public Predictor {
       prediction.nll = std::move(judged.nll);
       predictions.push_back(std::move(prediction));
     }
-    if (!stats.empty()) add_probe(stats, request.probe, *probe);
+    if (!stats.empty()) {
+      add_probe(stats, request.probe, *probe);
+      add_states(samples, states, *probe);
+    }
+    for (std::size_t k = 0; k < by_position.size(); ++k) {
+      if (probe->by_position.size() <= k) probe->by_position.resize(k + 1, std::vector<HeadStats>(stats.size()));
+      for (std::size_t i = 0; i < stats.size(); ++i) probe->by_position[k][i].add(by_position[k][i]);
+    }
     if (!answer_rows.empty()) split_by_outcome(samples, predictions, evaluation, answer_rows, *probe);
     return predictions;
   }
@@ -171,6 +184,19 @@ class ModelPredictor final : public Predictor {
     add(wrong_BQ, probe.heads_wrong);
   }
 
+  // States [B, E] by depth, handed over sample by sample.
+  static void add_states(std::span<const Sample> samples, const std::vector<at::Tensor>& states, Probe& probe) {
+    if (states.empty()) return;
+    probe.num_depths = std::ssize(states);
+    const at::Tensor state_BDE = at::stack(states, 1).to(at::kDouble).cpu().contiguous();
+    const std::int64_t size = state_BDE.size(1) * state_BDE.size(2);
+    for (std::int64_t b = 0; b < std::ssize(samples); ++b) {
+      const double* first = state_BDE.data_ptr<double>() + b * size;
+      const bool judged = !samples[static_cast<std::size_t>(b)].scored.empty();
+      probe.states.emplace_back(first, judged ? first + size : first);
+    }
+  }
+
   void add_probe(const std::vector<HeadStats>& stats, ProbeRows rows, Probe& probe) const {
     if (probe.heads.empty()) {
       probe.rows = rows;
@@ -178,6 +204,7 @@ class ModelPredictor final : public Predictor {
       probe.num_heads = model_->config().num_heads;
       probe.heads.resize(stats.size());
       probe.head_has_position = model_->head_has_position();
+      probe.head_alpha = model_->head_alpha();
     }
     if (probe.heads.size() != stats.size() || probe.rows != rows) {
       throw std::logic_error("Predictor: a probe holds statistics of another model or of other rows");

@@ -101,6 +101,8 @@ struct HeadMeans {
   std::optional<double> normalized_entropy;  // none when no row saw two keys
   double support = 0, sink_mass = 0, top_mass = 0;
   std::optional<double> source_mass = {};  // on the token that holds the row's answer; none where the task names none
+  std::optional<double> scale = {};        // what multiplies the query; none where the factor depends on the scores
+  std::optional<double> alpha = {};        // of alpha-entmax; 1: softmax
   template <class Visitor, class Self>
   static void fields(Visitor&& visit, Self& self) {
     visit("layer", self.layer);
@@ -113,8 +115,40 @@ struct HeadMeans {
     visit("sink_mass", self.sink_mass);
     visit("top_mass", self.top_mass);
     visit("source_mass", self.source_mass);
+    visit.sparse("scale", self.scale);
+    visit.sparse("alpha", self.alpha);
   }
   bool operator==(const HeadMeans&) const = default;
+};
+
+// Attention statistics of the rows at positions [first, last] of a pass, both included.
+struct PositionHeads {
+  std::int64_t first = 0, last = 0;
+  std::vector<HeadMeans> heads;
+  template <class Visitor, class Self>
+  static void fields(Visitor&& visit, Self& self) {
+    visit("first", self.first);
+    visit("last", self.last);
+    visit("heads", self.heads);
+  }
+  bool operator==(const PositionHeads&) const = default;
+};
+
+// How far apart the states of different inputs lie: means over pairs of samples next to each other, at the last judged
+// row of each.
+struct RepresentationDistance {
+  std::int64_t depth = 0;  // 0: embeddings; k: the residual stream after block k
+  std::int64_t pairs = 0;
+  std::optional<double> distance;         // |a - b| / sqrt(|a|^2 + |b|^2): 0 equal, 1 orthogonal
+  std::optional<double> cosine_distance;  // 1 - cos(a, b)
+  template <class Visitor, class Self>
+  static void fields(Visitor&& visit, Self& self) {
+    visit("depth", self.depth);
+    visit("pairs", self.pairs);
+    visit("distance", self.distance);
+    visit("cosine_distance", self.cosine_distance);
+  }
+  bool operator==(const RepresentationDistance&) const = default;
 };
 
 // A fact of the samples, such as prompt_tokens or distance.
@@ -158,9 +192,11 @@ struct Measurement {
   std::optional<double> perplexity, perplexity_low, perplexity_high, bits_per_byte;
   std::vector<NllBucket> nll_by_position;
   // attention statistics; empty unless probed
-  std::string probe_rows;  // "answer" or "all"
+  std::string probe_rows;  // "answer", "all" or "prefix"
   std::vector<HeadMeans> heads;
-  std::vector<HeadMeans> heads_right, heads_wrong;  // answer rows only: of answers that were right, and wrong
+  std::vector<HeadMeans> heads_right, heads_wrong;      // answer rows only: of answers that were right, and wrong
+  std::vector<PositionHeads> heads_by_position;         // prefix rows only, in place of `heads`; ascending
+  std::vector<RepresentationDistance> representations;  // answer rows only, by depth
   std::int64_t nonfinite_samples = 0;
   double seconds = 0;
   std::int64_t peak_bytes = 0;  // resident set high-water mark of the process
@@ -185,6 +221,8 @@ struct Measurement {
     visit("heads", self.heads);
     visit.defaulted("heads_right", self.heads_right);
     visit.defaulted("heads_wrong", self.heads_wrong);
+    visit.sparse("heads_by_position", self.heads_by_position);
+    visit.sparse("representations", self.representations);
     visit("nonfinite_samples", self.nonfinite_samples);
     visit("seconds", self.seconds);
     visit("peak_bytes", self.peak_bytes);
@@ -206,6 +244,10 @@ struct Record {
   // Perplexity: nats and scored tokens per sample, in index order.
   std::vector<double> sample_nats;
   std::vector<std::int64_t> sample_tokens;
+  // Exact match where `outcomes` does not say it: the number of answers of each sample, in index order, and which were
+  // right (answer_outcomes.h).
+  std::vector<std::int64_t> sample_answers;
+  std::string answer_outcomes;
 
   // Equal for two Records that asked the same thing: the canonical text of the question without `comparability`, which
   // is prose that task and version already fix.
@@ -225,6 +267,8 @@ struct Record {
     visit("outcomes", self.outcomes);
     visit("sample_nats", self.sample_nats);
     visit("sample_tokens", self.sample_tokens);
+    visit.sparse("sample_answers", self.sample_answers);
+    visit.sparse("answer_outcomes", self.answer_outcomes);
   }
   bool operator==(const Record&) const = default;
 };

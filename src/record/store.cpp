@@ -2,13 +2,14 @@
 #include "record/store.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
+#include "base/canonical.h"
 #include "base/error.h"
 #include "base/fields.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "record/check.h"
 #include "record/lines.h"
 
 namespace lenbench {
@@ -31,46 +32,6 @@ void check_schema(const nlohmann::ordered_json& json, const std::string& where) 
   if (*schema < 1) refuse(where, "schema " + schema->dump() + " does not exist");
 }
 
-void check_proportion(const std::optional<Proportion>& proportion, const char* name, const std::string& where) {
-  if (!proportion) return;
-  const Proportion& p = *proportion;
-  const std::string path = std::string("measurement.") + name;
-  if (p.n < 0 || p.right < 0 || p.right > p.n) {
-    refuse(where, path + ": " + std::to_string(p.right) + " right of " + std::to_string(p.n) + " is impossible");
-  }
-  if (p.n == 0) return;
-  constexpr double kRounding = 1e-9;
-  if (std::abs(p.value - static_cast<double>(p.right) / static_cast<double>(p.n)) > kRounding) {
-    refuse(where, path + ".value does not equal right / n");
-  }
-  const bool around = p.low <= p.value + kRounding && p.value <= p.high + kRounding && p.low >= 0 && p.high <= 1;
-  if (!around || p.low >= p.high) {
-    refuse(where, path + ": the interval is inconsistent (it must contain the value and have a width)");
-  }
-}
-
-// What the types cannot say.
-void check_contents(const Record& record, const std::string& where) {
-  if (record.status != "ok" && record.status != "skipped" && record.status != "failed") {
-    refuse(where, "status must be \"ok\", \"skipped\" or \"failed\", not '" + printable(record.status) + "'");
-  }
-  if (record.outcomes.find_first_not_of("01x") != std::string::npos) {
-    refuse(where, "outcomes may hold only the characters 0, 1 and x");
-  }
-  const Measurement& measured = record.measurement;
-  if (record.samples_requested < 0 || measured.samples < 0) refuse(where, "a number of samples is negative");
-  if (!record.outcomes.empty() && static_cast<std::int64_t>(record.outcomes.size()) != measured.samples) {
-    refuse(where, "outcomes has " + std::to_string(record.outcomes.size()) + " characters for " +
-                      std::to_string(measured.samples) + " samples");
-  }
-  if (record.sample_nats.size() != record.sample_tokens.size()) {
-    refuse(where, "sample_nats and sample_tokens differ in length");
-  }
-  check_proportion(measured.exact, "exact", where);
-  check_proportion(measured.answer, "answer", where);
-  check_proportion(measured.token, "token", where);
-}
-
 }  // namespace
 
 std::string to_json_line(const Record& record) { return dump_json(write_fields(record, "record")); }
@@ -79,12 +40,15 @@ Record record_from_json(const nlohmann::ordered_json& json, const std::string& w
   check_schema(json, where);
   Record record;
   read_fields(json, record, where);
-  check_contents(record, where);
+  const std::string problem = contradiction(record);
+  if (!problem.empty()) refuse(where, problem);
   return record;
 }
 
 Record record_from_json_line(std::string_view line, const std::string& where) {
-  return record_from_json(parse_json(line, where), where);
+  Record record;
+  const bool sound = read_canonical(line, record) && record.schema == kRecordSchema && contradiction(record).empty();
+  return sound ? record : record_from_json(parse_json(line, where), where);
 }
 
 bool is_torn_line(std::string_view tail, bool follows_records) {

@@ -17,7 +17,7 @@ namespace lenbench {
 std::string to_json_line(const Record& record);
 
 // Throws Error opening with `where`: a newer schema (both numbers), unknown or missing keys, wrong types, and contents
-// that contradict themselves (a count above n, an interval of no width, outcomes of the wrong length).
+// that contradict themselves (check.h).
 Record record_from_json(const nlohmann::ordered_json& json, const std::string& where);
 Record record_from_json_line(std::string_view line, const std::string& where);
 

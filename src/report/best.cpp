@@ -41,6 +41,18 @@ std::optional<double> mcnemar(const Repeats& a, const Repeats& b) {
   return mcnemar_exact(total.only_first, total.only_second);
 }
 
+// Of accuracies of several answers a sample: whose sums of right answers differ.
+std::optional<double> sign_flips(const Repeats& a, const Repeats& b) {
+  std::vector<std::int64_t> differences;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i]->answers.empty() || a[i]->answers.size() != b[i]->answers.size()) return std::nullopt;
+    for (std::size_t k = 0; k < a[i]->answers.size(); ++k) {
+      differences.push_back(std::int64_t{a[i]->answers[k]} - std::int64_t{b[i]->answers[k]});
+    }
+  }
+  return sign_flip_test(differences);
+}
+
 std::optional<double> paired_t(const Repeats& a, const Repeats& b) {
   std::vector<double> differences;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -74,6 +86,12 @@ std::vector<double> checkpoint_means(const Repeats& repeats, std::size_t which) 
 // None when no test applies.
 std::optional<double> p_value(const Contender& best, const Contender& other, std::size_t which, Metric metric,
                               std::set<std::string>& tests) {
+  if (metric == Metric::kAnswer && paired(best.repeats, other.repeats)) {
+    if (const std::optional<double> p = sign_flips(best.repeats, other.repeats)) {
+      tests.insert("sign-flip test over the same samples' right answers");
+      return p;
+    }
+  }
   // Outcomes and nats were kept for the first metric.
   if (which == 0 && paired(best.repeats, other.repeats)) {
     if (const std::optional<double> p = mcnemar(best.repeats, other.repeats)) {

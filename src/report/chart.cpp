@@ -60,12 +60,12 @@ std::vector<NamedStyle> line_styles(const Figure& figure) {
   return styles;
 }
 
-std::vector<std::int64_t> lengths_of(const LinePanel& panel) {
-  std::set<std::int64_t> lengths;
+std::vector<double> places_of(const LinePanel& panel) {
+  std::set<double> places;
   for (const ChartLine& line : panel.lines) {
-    for (const ChartPoint& point : line.points) lengths.insert(point.length);
+    for (const ChartPoint& point : line.points) places.insert(point.x);
   }
-  return {lengths.begin(), lengths.end()};
+  return {places.begin(), places.end()};
 }
 
 }  // namespace lenbench

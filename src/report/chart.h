@@ -15,6 +15,15 @@ struct ChartPoint {
   double value = 0;
   std::optional<double> low, high;  // together or not at all
   std::int64_t n = 0;               // samples behind the value
+  double x = 0;                     // place on the panel's axis
+  std::string place = {};           // what the point is, where its length does not say it
+};
+
+// The horizontal axis.
+struct ChartAxis {
+  std::string title = "length, tokens (log scale)";
+  bool log = true;        // of base 2
+  bool is_length = true;  // places are nominal lengths, each of which is named
 };
 
 struct ChartLine {
@@ -23,13 +32,16 @@ struct ChartLine {
   std::vector<ChartPoint> points;
 };
 
-// Values over length, the axis of base 2.
+// Values over length or another axis.
 struct LinePanel {
   std::string title;
   std::string value_title;          // with its unit
   std::optional<double> low, high;  // ends of the value axis, where the quantity has ends
   std::vector<ChartLine> lines;
-  std::vector<std::int64_t> train_lengths;  // ascending; each is marked by a rule
+  std::vector<std::int64_t> train_lengths;  // ascending; each is marked by a rule; for axes of length only
+  ChartAxis axis = {};
+  bool joined = true;     // points of a line are joined
+  bool diagonal = false;  // a rule where the value equals the place
 };
 
 // Values over length and a second axis of names.
@@ -37,7 +49,8 @@ struct HeatPanel {
   std::string title;
   std::string row_title;  // what the rows are
   std::string value_title;
-  double low = 0, high = 1;  // ends of the colour scale
+  double low = 0, high = 1;  // ends of the colour scale; above 0 where it is logarithmic
+  bool log_colour = false;
   std::vector<std::string> rows;
   std::vector<std::int64_t> lengths;
   std::vector<std::optional<double>> values;  // rows x lengths, row-major
@@ -72,7 +85,7 @@ struct NamedStyle {
 };
 std::vector<NamedStyle> line_styles(const Figure& figure);
 
-// All lengths of a panel, ascending, distinct.
-std::vector<std::int64_t> lengths_of(const LinePanel& panel);
+// All places of a panel's points, ascending, distinct.
+std::vector<double> places_of(const LinePanel& panel);
 
 }  // namespace lenbench

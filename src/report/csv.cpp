@@ -33,7 +33,9 @@ std::string line(const std::vector<std::string>& values) {
 
 std::string render_csv(std::span<const Grid> grids) {
   std::string text =
-      "task,parameters,task_version,split,metric,probe_rows,row,kind,source,remark,train_length,column,length,value,"
+      "task,parameters,task_version,split,metric,probe_rows,documents,row,kind,source,remark,train_length,column,"
+      "length,length_note,"
+      "value,"
       "low,high,best,n,aggregate,repeats,data_seeds,checkpoints,reason\n";
   for (const Grid& grid : grids) {
     for (const GridRow& row : grid.rows) {
@@ -47,6 +49,7 @@ std::string render_csv(std::span<const Grid> grids) {
                       grid.split,
                       grid.metric,
                       grid.probe_rows,
+                      grid.documents,
                       row.name,
                       kind_name(row.kind),
                       row.source,
@@ -54,6 +57,7 @@ std::string render_csv(std::span<const Grid> grids) {
                       count(row.train_length),
                       grid.columns[i].label,
                       count(grid.columns[i].length),
+                      grid.columns[i].remark,
                       number(cell.value),
                       number(cell.low),
                       number(cell.high),

@@ -120,7 +120,8 @@ Grid degradation_grid(const Grid& accuracy) {
   grid.percent = false;
   grid.best_rule.clear();
   grid.rows.clear();
-  grid.columns = {{"L85", 0}, {"L50", 0}, {"L50 / trained", 0}, {"area %", 0}, {"ceiling %", 0}, {"slope", 0}};
+  grid.columns = {{"L85", 0, "", true}, {"L50", 0, "", true}, {"L50 / trained", 0},
+                  {"area %", 0},        {"ceiling %", 0},     {"slope", 0}};
   const double floor = floor_of(accuracy);
   grid.interval_kind = fmt::format(
       "95 % bootstrap over samples (400 resamples); L85 and L50 are the lengths in tokens where a logistic curve of {} "
@@ -128,6 +129,11 @@ Grid degradation_grid(const Grid& accuracy) {
       "measured values; slope is per octave; holes are lengths significantly worse than a shorter and a longer one "
       "(score tests on both sides, Bonferroni over lengths, Holm, 5 %)",
       accuracy.metric, 100 * floor);
+  const bool has_floors = std::any_of(accuracy.rows.begin(), accuracy.rows.end(),
+                                      [](const GridRow& row) { return row.kind == RowKind::kFloor; });
+  if (has_floors) {
+    grid.interval_kind += "; floor rows are left out: what answers without reading does not fall with length";
+  }
   for (const GridRow& row : accuracy.rows) {
     if (row.kind != RowKind::kMeasured) continue;
     GridRow line = row;

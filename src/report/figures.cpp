@@ -1,4 +1,4 @@
-// Panels from Grids.
+// Curves, small multiples and heat maps from Grids.
 #include "report/figures.h"
 
 #include <fmt/format.h>
@@ -6,64 +6,14 @@
 #include <algorithm>
 #include <set>
 
+#include "report/figure_parts.h"
 #include "report/grid_text.h"
+#include "report/prefix_rows.h"
 #include "stats/intervals.h"
 
 namespace lenbench {
 
 namespace {
-
-GridRequest grid_request(const FigureRequest& request, std::optional<MetricChoice> metric) {
-  GridRequest grid;
-  grid.metric = metric;
-  grid.aggregate = request.aggregate;
-  grid.rows_by = request.rows_by;
-  grid.default_parameters = request.default_parameters;
-  return grid;
-}
-
-std::string place_title(const Grid& grid) {
-  std::string title = grid.task;
-  if (!grid.parameters.empty()) title += ":" + grid.parameters;
-  if (grid.task_version > 1) title += fmt::format(":v{}", grid.task_version);
-  return title;
-}
-
-std::string value_title(const Grid& grid) {
-  const std::string text = grid_text(grid).title;
-  return text.substr(place_title(grid).size() + std::string(" - ").size());
-}
-
-LinePanel panel_of(const Grid& grid) {
-  LinePanel panel;
-  panel.title = place_title(grid);
-  panel.value_title = value_title(grid);
-  if (grid.percent) {
-    panel.low = 0;
-    panel.high = 100;
-  }
-  const double factor = grid.percent ? 100 : 1;
-  std::set<std::int64_t> trained;
-  for (const GridRow& row : grid.rows) {
-    if (row.kind == RowKind::kPublished) continue;
-    ChartLine line{row.name, row.transform, {}};
-    for (std::size_t i = 0; i < row.cells.size(); ++i) {
-      const GridCell& cell = row.cells[i];
-      if (!cell.value) continue;
-      ChartPoint point{grid.columns[i].length, *cell.value * factor, {}, {}, cell.n};
-      if (cell.low && cell.high) {
-        point.low = *cell.low * factor;
-        point.high = *cell.high * factor;
-      }
-      line.points.push_back(point);
-    }
-    if (line.points.empty()) continue;
-    if (row.train_length > 0) trained.insert(row.train_length);
-    panel.lines.push_back(std::move(line));
-  }
-  panel.train_lengths.assign(trained.begin(), trained.end());
-  return panel;
-}
 
 std::vector<Record> of_metric(const std::vector<Record>& records, const char* metric) {
   std::vector<Record> chosen;
@@ -75,93 +25,36 @@ std::vector<Record> of_metric(const std::vector<Record>& records, const char* me
 Figure curves(const std::vector<Record>& records, const char* metric, const FigureRequest& request) {
   Figure figure;
   for (const Grid& grid : build_grids(of_metric(records, metric), grid_request(request, std::nullopt))) {
-    LinePanel panel = panel_of(grid);
+    LinePanel panel = panel_of(grid, request.x);
     if (!panel.lines.empty()) figure.lines.push_back(std::move(panel));
     if (figure.description.empty() && !grid.interval_kind.empty()) {
       figure.description = "Bands: " + grid.interval_kind + ". ";
     }
   }
-  figure.description += "Dashed vertical rules mark training lengths.";
+  if (request.x.empty()) figure.description += "Dashed vertical rules mark training lengths.";
   figure.columns = std::min<std::size_t>(2, std::max<std::size_t>(1, figure.lines.size()));
   return figure;
 }
 
-struct HeadPlace {
-  std::int64_t layer = 0, head = 0;
-  auto operator<=>(const HeadPlace&) const = default;
-};
-
-// Every head of every model, and whether any model gives it a position.
-std::map<HeadPlace, bool> heads_of(const std::vector<Record>& records) {
-  std::map<HeadPlace, bool> heads;
-  for (const Record& record : records) {
-    for (const HeadMeans& head : record.measurement.heads) {
-      bool& positional = heads[{head.layer, head.head}];
-      positional = positional || head.has_position;
-    }
-  }
-  return heads;
-}
-
-std::vector<Record> probed(const std::vector<Record>& records) {
-  std::vector<Record> chosen;
-  std::copy_if(records.begin(), records.end(), std::back_inserter(chosen),
-               [](const Record& record) { return !record.measurement.heads.empty(); });
-  return chosen;
-}
-
 Metric metric_of(const FigureRequest& request) { return parse_metric(request.statistic).metric; }
 
-bool is_share(Metric metric) { return metric != Metric::kSupport; }
-
-std::string figure_title(const Grid& grid) { return place_title(grid) + ": " + value_title(grid); }
-
-// One row of every heat map: its name, and its Grids.
-struct Slice {
-  std::string name;
-  std::vector<Grid> grids;
-};
-
-// A figure for each Grid and a heat map for each of its rows. Slices are of the same Records, so that their Grids and
-// rows stand in the same order.
-std::vector<Figure> heat_figures(const std::vector<Slice>& slices, const std::string& row_title) {
-  std::vector<Figure> figures;
-  if (slices.empty()) return figures;
-  for (std::size_t i = 0; i < slices.front().grids.size(); ++i) {
-    const Grid& first = slices.front().grids[i];
-    Figure figure{figure_title(first), "", 2, {}, {}};
-    for (std::size_t row = 0; row < first.rows.size(); ++row) {
-      if (first.rows[row].kind == RowKind::kChance) continue;
-      HeatPanel panel;
-      panel.title = first.rows[row].name;
-      panel.row_title = row_title;
-      panel.value_title = value_title(first);
-      for (const GridColumn& column : first.columns) panel.lengths.push_back(column.length);
-      for (const Slice& slice : slices) {
-        const std::vector<GridCell>& cells = slice.grids[i].rows[row].cells;
-        if (std::none_of(cells.begin(), cells.end(), [](const GridCell& cell) { return cell.value; })) continue;
-        panel.rows.push_back(slice.name);
-        for (const GridCell& cell : cells) {
-          panel.values.push_back(cell.value && first.percent ? std::optional<double>(100 * *cell.value) : cell.value);
-          panel.n.push_back(cell.n);
-        }
-      }
-      if (!panel.rows.empty()) figure.heats.push_back(std::move(panel));
-    }
-    figures.push_back(std::move(figure));
-  }
-  return figures;
+bool is_share(Metric metric) {
+  return metric == Metric::kEntropy || metric == Metric::kSink || metric == Metric::kTop || metric == Metric::kSource;
 }
 
 // Title and description of a figure of small multiples; its panels stay.
-Figure dispersion_frame(const Grid& grid, bool by_outcome, Figure figure) {
+Figure dispersion_frame(const Grid& grid, const FigureRequest& request, Figure figure) {
   figure.title = figure_title(grid);
   figure.columns = 2;
-  figure.description = fmt::format(
-      "Means over heads, samples and {} rows{}, for each layer; a row's entropy is divided by the logarithm of the "
-      "number "
-      "of keys it sees. Dashed vertical rules mark training lengths.",
-      grid.probe_rows, by_outcome ? ", of right and of wrong answers apart" : "");
+  figure.description = fmt::format("Means over heads, samples and {} rows{}, for each layer.", grid.probe_rows,
+                                   request.by_outcome ? ", of right and of wrong answers apart" : "");
+  if (request.statistic == "entropy") {
+    figure.description += " A row's entropy is divided by the logarithm of the number of keys it sees.";
+  }
+  if (grid.probe_rows == "prefix") {
+    figure.description += " All rows are of one long pass: a point at n covers those that see n/2 + 1 to n keys.";
+  }
+  if (request.x.empty()) figure.description += " Dashed vertical rules mark training lengths.";
   return figure;
 }
 
@@ -204,9 +97,14 @@ Record band_record(const Record& record, const std::vector<double>& depths, int 
 
 }  // namespace
 
-std::vector<std::string> figure_names() { return {"accuracy", "perplexity", "dispersion", "heads", "depth"}; }
+std::vector<std::string> figure_names() {
+  return {"accuracy", "perplexity", "dispersion",      "heads",      "depth",
+          "relevant", "spread",     "representations", "temperature"};
+}
 
-std::vector<std::string> statistic_names() { return {"entropy", "support", "sink", "top", "source"}; }
+std::vector<std::string> statistic_names() {
+  return {"entropy", "nats", "support", "sink", "top", "source", "scale", "alpha"};
+}
 
 Figure accuracy_figure(const std::vector<Record>& records, const FigureRequest& request) {
   Figure figure = curves(records, "exact_match", request);
@@ -221,7 +119,7 @@ Figure perplexity_figure(const std::vector<Record>& records, const FigureRequest
 }
 
 std::vector<Figure> dispersion_figures(const std::vector<Record>& records, const FigureRequest& request) {
-  const std::vector<Record> chosen = probed(records);
+  const std::vector<Record> chosen = probed_records(records);
   std::set<std::int64_t> layers;
   for (const auto& [place, positional] : heads_of(chosen)) layers.insert(place.layer);
   std::vector<std::pair<RowOutcome, std::string>> outcomes = {{RowOutcome::kAny, ""}};
@@ -239,8 +137,8 @@ std::vector<Figure> dispersion_figures(const std::vector<Record>& records, const
         for (std::size_t i = 0; i < grids.size(); ++i) {
           Grid grid = grids[i];
           grid.metric = request.statistic;
-          figures[i] = dispersion_frame(grid, request.by_outcome, std::move(figures[i]));
-          add_lines(panel_of(grid), ending, panels[i]);
+          figures[i] = dispersion_frame(grid, request, std::move(figures[i]));
+          add_lines(panel_of(grid, request.x), ending, panels[i]);
         }
       }
       for (std::size_t i = 0; i < panels.size(); ++i) {
@@ -259,11 +157,11 @@ std::vector<Figure> dispersion_figures(const std::vector<Record>& records, const
 }
 
 std::vector<Figure> head_figures(const std::vector<Record>& records, const FigureRequest& request) {
-  const std::vector<Record> chosen = probed(records);
+  const std::vector<Record> chosen = probed_records(records);
   const Metric metric = metric_of(request);
   std::vector<Slice> slices;
   for (const auto& [place, positional] : heads_of(chosen)) {
-    slices.push_back({fmt::format("layer {} head {}{}", place.layer, place.head, positional ? ", positional" : ""),
+    slices.push_back({head_name(place, positional),
                       build_grids(chosen, grid_request(request, MetricChoice{metric, HeadGroup::kAll, RowOutcome::kAny,
                                                                              place.layer, place.head}))});
   }
@@ -275,7 +173,13 @@ std::vector<Figure> head_figures(const std::vector<Record>& records, const Figur
     for (const HeatPanel& panel : figure.heats) {
       for (const std::optional<double>& value : panel.values) high = std::max(high, value.value_or(0));
     }
-    for (HeatPanel& panel : figure.heats) panel.high = high;
+    for (HeatPanel& panel : figure.heats) {
+      panel.high = high;
+      if (metric != Metric::kSupport) continue;
+      panel.low = 1;
+      panel.high = std::max(high, 2.0);
+      panel.log_colour = true;
+    }
   }
   return figures;
 }

@@ -15,14 +15,15 @@ namespace lenbench {
 struct FigureRequest {
   Aggregate aggregate = Aggregate::kMean;
   std::vector<std::string> rows_by;   // as GridRequest::rows_by
-  std::string statistic = "entropy";  // dispersion and heads: one of statistic_names()
+  std::string statistic = "entropy";  // dispersion and heads: one of statistic_names(); representations: also "cosine"
+  std::string x;                      // figures of lines: what the horizontal axis shows; see GridRequest::x
   bool by_outcome = false;            // dispersion: right and wrong answers as lines of their own
   std::function<std::map<std::string, std::string>(const std::string& task)> default_parameters;
 };
 
-// "accuracy", "perplexity", "dispersion", "heads", "depth".
+// "accuracy", "perplexity", "dispersion", "heads", "depth", "relevant", "spread", "representations", "temperature".
 std::vector<std::string> figure_names();
-// "entropy", "support", "sink", "top", "source".
+// "entropy", "nats", "support", "sink", "top", "source", "scale", "alpha".
 std::vector<std::string> statistic_names();
 
 // One panel for each exact-match task and its parameters: the metric that `table` shows by default.
@@ -34,6 +35,15 @@ Figure perplexity_figure(const std::vector<Record>& records, const FigureRequest
 std::vector<Figure> dispersion_figures(const std::vector<Record>& records, const FigureRequest& request);
 // One figure for each task and kind of probed rows, one heat map a model: heads by length.
 std::vector<Figure> head_figures(const std::vector<Record>& records, const FigureRequest& request);
+
+// As dispersion, of the mass on the keys that hold the answer, by the number of pairs where the samples count them.
+std::vector<Figure> relevant_figures(const std::vector<Record>& records, FigureRequest request);
+// As dispersion, a point for each head and length: entropy in nats by the logarithm of the support.
+std::vector<Figure> spread_figures(const std::vector<Record>& records, const FigureRequest& request);
+// One figure for each task, one panel a depth: distance between the states of different inputs.
+std::vector<Figure> representation_figures(const std::vector<Record>& records, const FigureRequest& request);
+// As heads, three times: what multiplies the query, alpha, and support.
+std::vector<Figure> temperature_figures(const std::vector<Record>& records, FigureRequest request);
 
 // Where the answers stand in a Record's samples, by index: 0 is the start of the prompt's haystack, 100 its end.
 using Depths = std::map<const Record*, std::vector<double>>;

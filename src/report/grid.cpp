@@ -6,10 +6,13 @@
 #include <map>
 #include <utility>
 
-#include "record/store.h"
+#include "base/fields.h"
+#include "record/answer_outcomes.h"
+#include "report/fact_axis.h"
 #include "report/grid_fields.h"
 #include "report/grid_state.h"
 #include "report/length_note.h"
+#include "report/prefix_rows.h"
 #include "report/reading.h"
 
 namespace lenbench {
@@ -24,6 +27,12 @@ std::string group_key(const Question& question) {
   record.question.length = 0;
   record.question.data_seed = 0;
   return record.question_key();
+}
+
+// Whether group_key() is the same; false where only the comparability differs.
+bool same_group(const Question& a, const Question& b) {
+  return a.task == b.task && a.task_version == b.task_version && a.parameters == b.parameters && a.split == b.split &&
+         a.metric == b.metric && a.documents_sha256 == b.documents_sha256 && a.comparability == b.comparability;
 }
 
 // Subjects that answer without reading the prompt: what a number must beat to mean anything.
@@ -49,15 +58,46 @@ std::vector<float> nats_a_token(const Record& record) {
   return nats;
 }
 
+// Leaves GridBuilder's documents only where it takes them to tell Grids apart.
+void name_documents(std::vector<Grid>& grids) {
+  const auto alike = [](const Grid& a, const Grid& b) {
+    return a.task == b.task && a.parameters == b.parameters && a.task_version == b.task_version && a.split == b.split &&
+           a.metric == b.metric && a.probe_rows == b.probe_rows;
+  };
+  std::vector<bool> several(grids.size(), false);
+  for (std::size_t i = 0; i < grids.size(); ++i) {
+    for (std::size_t k = 0; k < grids.size(); ++k) {
+      several[i] = several[i] || (alike(grids[i], grids[k]) && grids[i].documents != grids[k].documents);
+    }
+  }
+  for (std::size_t i = 0; i < grids.size(); ++i) {
+    if (!several[i]) grids[i].documents.clear();
+  }
+}
+
+// Empty where the Record does not say, or where a sample has more than the type holds.
+std::vector<std::uint16_t> answers_by_sample(const Record& record) {
+  if (record.sample_answers.empty()) return {};
+  std::vector<std::uint16_t> counts;
+  for (const std::int64_t right : right_answers(record)) {
+    if (right > std::numeric_limits<std::uint16_t>::max()) return {};
+    counts.push_back(static_cast<std::uint16_t>(right));
+  }
+  return counts;
+}
+
 }  // namespace
 
 Group& GridBuilder::State::group_of(const Question& question) {
+  // Records of one group tend to follow one another, and a key takes longer to make than a question to compare.
+  if (last_group != nullptr && same_group(last_group->question, question)) return *last_group;
   const auto [place, is_new] = group_numbers.try_emplace(group_key(question), groups.size());
   if (is_new) {
     groups.push_back(std::make_unique<Group>());
     groups.back()->question = question;
   }
-  return *groups[place->second];
+  last_group = groups[place->second].get();
+  return *last_group;
 }
 
 std::uint32_t GridBuilder::State::row_of(Group& group, const Record& record) const {
@@ -100,8 +140,9 @@ void GridBuilder::State::add(const Record& record) {
   kept.length = record.question.length;
   kept.samples_requested = record.samples_requested;
   kept.samples = m.samples;
-  kept.digest = std::hash<std::string>()(to_json_line(record));
+  kept.digest = fields_hash(record);
   kept.chance = m.chance.value_or(kNone);
+  kept.x = request.x.empty() ? kNone : fact_of(record, request.x).value_or(kNone);
   kept.values.fill({kNone, kNone, kNone});
   std::string why;
   const std::vector<MetricChoice> metrics = candidates(record.question);
@@ -117,6 +158,9 @@ void GridBuilder::State::add(const Record& record) {
   const Metric shown = metrics.front().metric;
   if (request.mark_best && outcomes_decide(m, shown)) kept.outcomes = outcome_bits(record.outcomes);
   if (request.mark_best && shown == Metric::kPerplexity) kept.nats = nats_a_token(record);
+  const bool may_show_answers = std::any_of(metrics.begin(), metrics.end(),
+                                            [](const MetricChoice& each) { return each.metric == Metric::kAnswer; });
+  if (request.mark_best && may_show_answers) kept.answers = answers_by_sample(record);
   if (request.metric && is_attention(request.metric->metric) && !m.probe_rows.empty()) {
     const auto known = std::find(group.probes.begin(), group.probes.end(), m.probe_rows);
     kept.probe = static_cast<std::uint8_t>(known - group.probes.begin());
@@ -142,7 +186,14 @@ GridBuilder::~GridBuilder() = default;
 GridBuilder::GridBuilder(GridBuilder&&) noexcept = default;
 GridBuilder& GridBuilder::operator=(GridBuilder&&) noexcept = default;
 
-void GridBuilder::add(const Record& record) { state_->add(record); }
+void GridBuilder::add(const Record& record) {
+  const std::optional<MetricChoice>& metric = state_->request.metric;
+  if (!metric || !is_attention(metric->metric) || record.measurement.heads_by_position.empty()) {
+    state_->add(record);
+    return;
+  }
+  for (const Record& part : prefix_rows(record)) state_->add(part);
+}
 
 std::vector<Grid> GridBuilder::build() const {
   std::vector<Grid> grids;
@@ -153,6 +204,7 @@ std::vector<Grid> GridBuilder::build() const {
     if (probes.size() > 1) probes.erase("");
     for (const auto& [name, probe] : probes) grids.push_back(state_->build(*group, probe));
   }
+  name_documents(grids);
   return grids;
 }
 

@@ -14,7 +14,25 @@
 
 namespace lenbench {
 
-enum class Metric { kAnswer, kExact, kToken, kPerplexity, kBitsPerByte, kEntropy, kSupport, kSink, kTop, kSource };
+enum class Metric {
+  kAnswer,
+  kExact,
+  kToken,
+  kPerplexity,
+  kBitsPerByte,
+  // of attention rows
+  kEntropy,
+  kNats,
+  kSupport,
+  kSink,
+  kTop,
+  kSource,
+  kScale,
+  kAlpha,
+  // of pairs of samples
+  kRepresentation,
+  kRepresentationCosine
+};
 // Which heads an attention metric covers: those with a positional bias or rotation, those without, or all.
 enum class HeadGroup { kAll, kPositionless, kPositional };
 // Which rows an attention metric covers: all that were probed, or those of answers that were right or wrong.
@@ -23,15 +41,17 @@ enum class Aggregate { kMean, kMedian, kMax, kBestSeed };
 // Where intervals come from: the Record's own (Wilson, Student t), resampling of samples, or nowhere.
 enum class IntervalChoice { kRecorded, kBootstrap, kNone };
 
-// Names as on the command line: "answer", "exact", "token", "perplexity", "bits-per-byte"; and of "entropy", "support",
-// "sink" (mass on the first key), "top" (the largest), "source" (mass on the tokens that hold the answer) also those
-// with
-// "-positionless" or "-positional", and then with "-right" or "-wrong".
+// Names as on the command line: "answer", "exact", "token", "perplexity", "bits-per-byte"; of "entropy" (normalized),
+// "nats" (entropy in nats), "support", "sink" (mass on the first key), "top" (the largest), "source" (mass on the
+// tokens that hold the answer), "scale" (what multiplies the query) and "alpha" also those with "-positionless" or
+// "-positional", and then with "-right" or "-wrong"; "representation" and "representation-cosine" (distances between
+// the states of different inputs).
 struct MetricChoice {
   Metric metric = Metric::kAnswer;
   HeadGroup heads = HeadGroup::kAll;
   RowOutcome outcome = RowOutcome::kAny;
-  std::int64_t layer = -1, head = -1;  // attention metrics of one layer or head only; -1: all
+  // Attention metrics of one layer or head only; -1: all. The depth of representations; -1: the last.
+  std::int64_t layer = -1, head = -1;
   bool operator==(const MetricChoice&) const = default;
 };
 std::vector<std::string> metric_names();
@@ -48,11 +68,12 @@ bool is_proportion(Metric metric);
 
 struct GridCell {
   std::optional<double> value, low, high;  // proportions as 0..1; low and high together or not at all
-  std::int64_t n = 0;                      // samples behind the value, over all repeats
-  std::int64_t repeats = 0;                // Records behind the value
-  std::vector<std::uint64_t> data_seeds;   // of those Records, ascending, distinct
-  std::int64_t checkpoints = 0;            // distinct checkpoints behind the value
-  bool best = false;                       // Grid::best_rule
+  std::optional<double> x = {};  // mean of GridRequest::x over the repeats; none when not asked for, or unknown
+  std::int64_t n = 0;            // samples behind the value, over all repeats
+  std::int64_t repeats = 0;      // Records behind the value
+  std::vector<std::uint64_t> data_seeds;  // of those Records, ascending, distinct
+  std::int64_t checkpoints = 0;           // distinct checkpoints behind the value
+  bool best = false;                      // Grid::best_rule
   std::string reason;  // why there is no value, or which repeats are missing in it; empty when complete
 };
 
@@ -73,6 +94,7 @@ struct GridColumn {
   std::string label;
   std::int64_t length = 0;  // nominal; 0: a named value
   std::string remark = {};  // one line: tokens that differ from the label; else empty
+  bool whole = false;       // values are shown without decimals
 };
 
 struct Grid {
@@ -86,7 +108,8 @@ struct Grid {
   std::string aggregate;      // a name of aggregate_names()
   std::string interval_kind;  // one sentence; empty when no cell has an interval
   std::string best_rule;      // one sentence on how `best` was decided; empty when no cell is
-  std::string probe_rows;     // attention metrics: "answer" or "all"
+  std::string probe_rows;     // attention metrics: "answer", "all" or "prefix"
+  std::string documents;      // first digits of documents_sha256, where Grids that are otherwise alike differ in it
   std::vector<GridColumn> columns;
   std::vector<GridRow> rows;
 };
@@ -106,6 +129,9 @@ struct GridRequest {
   // subjects of one name differ in them, except "checkpoint" and "data-seed": those of one name are repeats unless
   // listed.
   std::vector<std::string> rows_by;
+  // What GridCell::x holds: "effective" (tokens fed, the middle of their range) or a fact of the samples; empty:
+  // nothing.
+  std::string x;
   bool chance_row = true;
   bool mark_best = true;
   // Default parameters of a task, to leave out of Grid::parameters; none: all parameters are shown.
@@ -115,7 +141,8 @@ struct GridRequest {
 // Builds Grids from Records that come one by one, and keeps of each no more than one cell of a table needs (about 200
 // bytes, a bit per sample, and for perplexity a number per sample when the best is marked).
 //
-// One Grid for each task, parameters, version, split, documents and probed rows, in order of appearance. Within a row
+// One Grid for each task, parameters, version, split, documents and probed rows, in order of appearance. Attention
+// metrics of prefix rows have the keys that the rows see at most as their lengths (prefix_rows.h). Within a row
 // and column, Records that differ in data seed or checkpoint are repeats and are aggregated, each counting equally. The
 // interval of a mean combines the distances to the ends in quadrature (one Record: its own interval); a median or
 // maximum of several has none. The best seed of a row is the repeat with the best mean over the row's cells, alone.

@@ -99,7 +99,12 @@ GridCell GridBuilder::State::cell_of(const Repeats& present, const std::set<Repe
   cell.repeats = static_cast<std::int64_t>(parts.size());
   cell.data_seeds.assign(seeds.begin(), seeds.end());
   cell.checkpoints = static_cast<std::int64_t>(checkpoints_here.size());
-  if (!parts.empty()) aggregate_repeats(parts, which, request.aggregate, cell);
+  if (!parts.empty()) {
+    aggregate_repeats(parts, which, request.aggregate, cell);
+    double sum = 0;
+    for (const Kept* part : parts) sum += part->x;
+    if (!std::isnan(sum)) cell.x = sum / static_cast<double>(parts.size());
+  }
   if (gaps.empty()) return cell;
   if (parts.empty()) {
     cell.reason = whys_here.size() == 1 ? *whys_here.begin() : join(gaps, "; ");
@@ -189,11 +194,14 @@ Grid GridBuilder::State::build(const Group& group, std::uint8_t probe) const {
   grid.percent = is_proportion(choice.metric);
   grid.aggregate = aggregate_name(request.aggregate);
   grid.probe_rows = group.probes[probe];
+  grid.documents = group.question.documents_sha256.substr(0, 8);
 
   const bool by_length = request.columns == "length";
   std::vector<const Kept*> members;
+  // A run that probes prefix rows leaves the shorter lengths, which the longest covers, without.
+  const bool prefix = grid.probe_rows == "prefix";
   for (const Kept& kept : group.kept) {
-    if (probe == 0 || kept.probe == 0 || kept.probe == probe) members.push_back(&kept);
+    if (probe == 0 || (kept.probe == 0 && !prefix) || kept.probe == probe) members.push_back(&kept);
   }
   std::stable_sort(members.begin(), members.end(), [](const Kept* a, const Kept* b) {
     return std::tie(a->row, a->column, a->repeat) < std::tie(b->row, b->column, b->repeat);

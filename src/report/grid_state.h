@@ -66,6 +66,7 @@ struct GridBuilder::State {
   std::vector<bool> separates;  // whether rows are told apart by the field
   std::vector<std::unique_ptr<Group>> groups;
   std::unordered_map<std::string, std::size_t> group_numbers;
+  Group* last_group = nullptr;  // of the Record before
   TextPool models, checkpoints, whys;
 
   // The metrics kept of a group's Records; the one to show is known when all are seen.

@@ -56,27 +56,8 @@ std::string seeds_text(const Grid& grid) {
   for (const std::uint64_t seed : seeds) names.push_back(std::to_string(seed));
   std::string text = fmt::format("data seed{} {}", names.size() > 1 ? "s" : "", join(names, ", "));
   if (checkpoints > 1) text += fmt::format(", up to {} checkpoints", checkpoints);
-  const std::string runs = repeats > 1 ? fmt::format("of up to {} runs a cell", repeats) : "of 1 run a cell";
-  return grid.aggregate + " " + runs + "; " + text;
-}
-
-std::string metric_title(const Grid& grid) {
-  std::string title = grid.metric;
-  if (grid.metric == "answer" || grid.metric == "token") title += " accuracy";
-  if (grid.metric == "exact") title = "exact match";
-  for (const auto& [name, words] :
-       {std::pair{"entropy", "normalized entropy"}, std::pair{"support", "support"},
-        std::pair{"source", "weight on the answer's token"}, std::pair{"sink", "weight on the first key (sink)"}}) {
-    if (!starts_with(grid.metric, name)) continue;
-    title = words;
-    for (const std::string& part : split(grid.metric.substr(std::string_view(name).size()), '-')) {
-      if (part.empty()) continue;
-      title += ", " + part + (part == "right" || part == "wrong" ? " answers" : " heads");
-    }
-  }
-  if (grid.percent) title += ", percent";
-  if (!grid.probe_rows.empty()) title += ", " + grid.probe_rows + " rows";
-  return title;
+  const std::string runs = repeats > 1 ? fmt::format("{} of up to {} runs a cell", grid.aggregate, repeats) : "1 run";
+  return runs + "; " + text;
 }
 
 }  // namespace
@@ -89,12 +70,13 @@ std::string number_text(double value, const std::string& metric, bool percent) {
   return fmt::format("{:.3f}", value);
 }
 
-std::string cell_text(const GridCell& cell, const Grid& grid) {
+std::string cell_text(const Grid& grid, std::size_t column, const GridCell& cell) {
   if (!cell.value) return "-";
-  const std::string value = number_text(*cell.value, grid.metric, grid.percent);
-  if (!cell.low || !cell.high) return value;
-  return fmt::format("{} [{}, {}]", value, number_text(*cell.low, grid.metric, grid.percent),
-                     number_text(*cell.high, grid.metric, grid.percent));
+  const auto shown = [&](double value) {
+    return grid.columns[column].whole ? fmt::format("{:.0f}", value) : number_text(value, grid.metric, grid.percent);
+  };
+  if (!cell.low || !cell.high) return shown(*cell.value);
+  return fmt::format("{} [{}, {}]", shown(*cell.value), shown(*cell.low), shown(*cell.high));
 }
 
 std::string Notes::mark(const std::string& reason) {
@@ -104,12 +86,40 @@ std::string Notes::mark(const std::string& reason) {
   return fmt::format(" ({})", found - list_.begin() + 1);
 }
 
+std::string place_title(const Grid& grid) {
+  std::string title = grid.task;
+  if (!grid.parameters.empty()) title += ":" + grid.parameters;
+  if (grid.task_version > 1) title += fmt::format(":v{}", grid.task_version);
+  if (!grid.documents.empty()) title += " (documents " + grid.documents + ")";
+  return title;
+}
+
+std::string metric_title(const Grid& grid) {
+  std::string title = grid.metric;
+  if (grid.metric == "answer" || grid.metric == "token") title += " accuracy";
+  if (grid.metric == "exact") title = "exact match";
+  for (const auto& [name, words] :
+       {std::pair{"entropy", "normalized entropy"}, std::pair{"nats", "entropy in nats"},
+        std::pair{"support", "support"}, std::pair{"source", "weight on the answer's token"},
+        std::pair{"sink", "weight on the first key (sink)"}, std::pair{"top", "largest weight"},
+        std::pair{"scale", "query scale"}, std::pair{"alpha", "alpha of entmax"}}) {
+    if (!starts_with(grid.metric, name)) continue;
+    title = words;
+    for (const std::string& part : split(grid.metric.substr(std::string_view(name).size()), '-')) {
+      if (part.empty()) continue;
+      title += ", " + part + (part == "right" || part == "wrong" ? " answers" : " heads");
+    }
+  }
+  if (grid.metric == "representation") title = "distance between representations";
+  if (grid.metric == "representation-cosine") title = "cosine distance between representations";
+  if (grid.percent) title += ", percent";
+  if (!grid.probe_rows.empty()) title += ", " + grid.probe_rows + " rows";
+  return title;
+}
+
 GridText grid_text(const Grid& grid) {
   GridText text;
-  text.title = grid.task;
-  if (!grid.parameters.empty()) text.title += ":" + grid.parameters;
-  if (grid.task_version > 1) text.title += fmt::format(":v{}", grid.task_version);
-  text.title += " - " + metric_title(grid);
+  text.title = place_title(grid) + " - " + metric_title(grid);
 
   std::vector<std::string> parts;
   const std::string seeds = seeds_text(grid), samples = n_text(grid);
@@ -132,9 +142,9 @@ GridText grid_text(const Grid& grid) {
     std::vector<std::string> line = {row.name + notes.mark(row.remark)};
     if (trained) line.push_back(row.train_length > 0 ? std::to_string(row.train_length) : "");
     std::vector<bool> best(line.size(), false);
-    for (const GridCell& cell : row.cells) {
-      line.push_back(cell_text(cell, grid) + notes.mark(cell.reason));
-      best.push_back(cell.best);
+    for (std::size_t i = 0; i < row.cells.size(); ++i) {
+      line.push_back(cell_text(grid, i, row.cells[i]) + notes.mark(row.cells[i].reason));
+      best.push_back(row.cells[i].best);
     }
     text.best.push_back(std::move(best));
     text.rows.push_back(std::move(line));

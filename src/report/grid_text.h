@@ -11,7 +11,11 @@ namespace lenbench {
 // A value as tables show it: percent with one decimal, perplexity with two, entropy and masses with three.
 std::string number_text(double value, const std::string& metric, bool percent);
 // `99.5 [98.1, 99.9]`; "-" without a value.
-std::string cell_text(const GridCell& cell, const Grid& grid);
+std::string cell_text(const Grid& grid, std::size_t column, const GridCell& cell);
+
+// "TASK:PARAMETERS:vN (documents 12ab34cd)", and what is measured, with its unit.
+std::string place_title(const Grid& grid);
+std::string metric_title(const Grid& grid);
 
 struct GridText {
   std::string title;    // task, parameters, version when not 1, metric
@@ -38,8 +42,8 @@ class Notes {
 
 // Escapes for one cell of a Markdown table: one line, and no character that ends the cell or opens code.
 std::string markdown_escape(const std::string& text);
-// A table with padded columns, the first left-aligned, the others right. Escapes every cell. `bold` is parallel to
-// `rows`, or empty.
+// A table with padded columns, those of numbers right-aligned and those of text left. Escapes every cell. `bold` is
+// parallel to `rows`, or empty.
 std::string markdown_table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows,
                            const std::vector<std::vector<bool>>& bold = {});
 // "(1) reason", one to a line with a blank line between, escaped; empty for none.

@@ -23,11 +23,12 @@ h1 { font-size: 1.6rem; line-height: 1.2; } h2 { font-size: 1.3rem; margin-top: 
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 caption { text-align: left; padding: .5rem 0; } caption strong, caption span { display: block; max-width: min(70rem, calc(100vw - 2rem)); } caption span { color: var(--faint); font-size: .85rem; }
-th, td { padding: .3rem .6rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; vertical-align: top; }
-thead th { border-bottom: 2px solid var(--text); } tbody th, th:first-child { text-align: left; font-weight: normal; }
+th, td { padding: .3rem .4rem; text-align: right; border-bottom: 1px solid var(--line); white-space: nowrap; vertical-align: top; font-size: .9rem; }
+thead th { border-bottom: 2px solid var(--text); white-space: normal; } tbody th, th:first-child { text-align: left; font-weight: normal; }
+tbody th { white-space: normal; overflow-wrap: anywhere; min-width: 7rem; } .manifest th { min-width: 0; } .manifest .text { text-align: left; white-space: normal; overflow-wrap: anywhere; }
 tr.chance th, tr.chance td, tr.floor th, tr.floor td { color: var(--faint); background: var(--tint); }
 tr.published th, tr.published td { color: var(--faint); font-style: italic; }
-.interval { color: var(--faint); font-size: .85em; }
+.interval { color: var(--faint); font-size: .8em; display: block; }
 .notes { color: var(--faint); font-size: .85rem; padding-left: 1.5rem; overflow-wrap: anywhere; }
 @media print { body { max-width: none; font-size: 10pt; } h2 { break-after: avoid; } table, figure { break-inside: avoid; } .screen { display: none; } .scroll { overflow: visible; } }
 )css";

@@ -18,6 +18,7 @@ Json cell_json(const Grid& grid, std::size_t column, const GridCell& cell) {
   Json json;
   json["column"] = grid.columns[column].label;
   json["length"] = grid.columns[column].length;
+  json["length_note"] = grid.columns[column].remark;
   json["value"] = number(cell.value);
   json["low"] = number(cell.low);
   json["high"] = number(cell.high);
@@ -40,6 +41,7 @@ Json grid_json(const Grid& grid) {
   json["comparability"] = grid.comparability;
   json["metric"] = grid.metric;
   json["probe_rows"] = grid.probe_rows;
+  json["documents"] = grid.documents;
   json["aggregate"] = grid.aggregate;
   json["interval_kind"] = grid.interval_kind;
   json["best_rule"] = grid.best_rule;

@@ -26,12 +26,14 @@ struct Kept {
   std::uint32_t row = 0, column = 0, model = 0, why = 0;  // numbers given by the builder
   Repeat repeat;
   std::int64_t length = 0, samples_requested = 0, samples = 0;
-  std::uint64_t digest = 0;      // of the whole Record, to tell copies from contradictions
-  std::array<Values, 2> values;  // of the builder's metrics
-  double chance = 0;             // NaN: none
-  std::string outcomes;          // packed, a bit a sample, where they pair
-  std::vector<float> nats;       // nats a token by sample, where they pair
-  std::uint8_t probe = 0;        // kind of probed rows; 0: not probed
+  std::uint64_t digest = 0;            // of the whole Record, to tell copies from contradictions
+  std::array<Values, 2> values;        // of the builder's metrics
+  double chance = 0;                   // NaN: none
+  double x = 0;                        // GridRequest::x; NaN: none
+  std::string outcomes;                // packed, a bit a sample, where they pair
+  std::vector<float> nats;             // nats a token by sample, where they pair
+  std::vector<std::uint16_t> answers;  // right answers by sample, where samples hold several
+  std::uint8_t probe = 0;              // kind of probed rows; 0: not probed
 };
 
 // Repeats of one row and column, ascending by repeat; pointers into the builder's store.

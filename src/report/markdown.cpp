@@ -16,6 +16,12 @@ std::size_t width(const std::string& text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
 }
 
+// Whether a cell reads as a number, a gap or nothing.
+bool is_numeric(const std::string& cell) {
+  return cell.empty() || cell.find_first_of("0123456789") == 0 || cell.front() == '-' || cell.front() == '+' ||
+         cell.starts_with("**");
+}
+
 std::string pad(const std::string& text, std::size_t columns, bool left) {
   const std::string blanks(columns - width(text), ' ');
   return left ? text + blanks : blanks + text;
@@ -45,15 +51,21 @@ std::string markdown_table(const std::vector<std::string>& header, const std::ve
       widths[i] = std::max(widths[i], width(line[i]));
     }
   }
+  std::vector<bool> left(widths.size(), false);
+  for (std::size_t i = 0; i < widths.size(); ++i) {
+    const bool numbers =
+        std::all_of(lines.begin() + 1, lines.end(), [&](const auto& line) { return is_numeric(line[i]); });
+    left[i] = i == 0 || !numbers;
+  }
   std::string text;
   for (std::size_t row = 0; row < lines.size(); ++row) {
     text += '|';
-    for (std::size_t i = 0; i < widths.size(); ++i) text += ' ' + pad(lines[row][i], widths[i], i == 0) + " |";
+    for (std::size_t i = 0; i < widths.size(); ++i) text += ' ' + pad(lines[row][i], widths[i], left[i]) + " |";
     text += '\n';
     if (row > 0) continue;
     text += '|';
     for (std::size_t i = 0; i < widths.size(); ++i) {
-      text += ' ' + std::string(widths[i] - 1, '-') + (i == 0 ? "-" : ":") + " |";
+      text += ' ' + std::string(widths[i] - 1, '-') + (left[i] ? "-" : ":") + " |";
     }
     text += '\n';
   }

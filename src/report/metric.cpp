@@ -21,12 +21,13 @@ const std::vector<NamedMetric>& named_metrics() {
                                         {"exact", {Metric::kExact}},
                                         {"token", {Metric::kToken}},
                                         {"perplexity", {Metric::kPerplexity}},
-                                        {"bits-per-byte", {Metric::kBitsPerByte}}};
-    const std::pair<const char*, Metric> statistics[] = {{"entropy", Metric::kEntropy},
-                                                         {"support", Metric::kSupport},
-                                                         {"sink", Metric::kSink},
-                                                         {"top", Metric::kTop},
-                                                         {"source", Metric::kSource}};
+                                        {"bits-per-byte", {Metric::kBitsPerByte}},
+                                        {"representation", {Metric::kRepresentation}},
+                                        {"representation-cosine", {Metric::kRepresentationCosine}}};
+    const std::pair<const char*, Metric> statistics[] = {{"entropy", Metric::kEntropy}, {"nats", Metric::kNats},
+                                                         {"support", Metric::kSupport}, {"sink", Metric::kSink},
+                                                         {"top", Metric::kTop},         {"source", Metric::kSource},
+                                                         {"scale", Metric::kScale},     {"alpha", Metric::kAlpha}};
     const std::pair<const char*, HeadGroup> groups[] = {
         {"", HeadGroup::kAll}, {"-positionless", HeadGroup::kPositionless}, {"-positional", HeadGroup::kPositional}};
     const std::pair<const char*, RowOutcome> outcomes[] = {
@@ -142,10 +143,13 @@ std::optional<double> head_mean(const Measurement& measurement, const MetricChoi
     if ((choice.layer >= 0 && head.layer != choice.layer) || (choice.head >= 0 && head.head != choice.head)) continue;
     std::optional<double> value;
     if (choice.metric == Metric::kEntropy) value = head.normalized_entropy;
+    if (choice.metric == Metric::kNats) value = head.entropy;
     if (choice.metric == Metric::kSupport) value = head.support;
     if (choice.metric == Metric::kSink) value = head.sink_mass;
     if (choice.metric == Metric::kTop) value = head.top_mass;
     if (choice.metric == Metric::kSource) value = head.source_mass;
+    if (choice.metric == Metric::kScale) value = head.scale;
+    if (choice.metric == Metric::kAlpha) value = head.alpha;
     if (!value) continue;
     sum += *value;
     ++count;

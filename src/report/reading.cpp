@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "record/answer_outcomes.h"
 #include "stats/bootstrap.h"
 #include "stats/intervals.h"
 
@@ -16,8 +17,8 @@ namespace {
 
 [[noreturn]] void refuse_resampling(const Record& record, const char* metric) {
   throw Error(
-      fmt::format("{}: {} accuracy of several a sample cannot be resampled, Records keep one outcome a sample: "
-                  "choose --metric exact, or --interval wilson",
+      fmt::format("{}: {} accuracy of several a sample cannot be resampled, this Record keeps one outcome a "
+                  "sample: choose --metric exact, or --interval wilson",
                   place_of(record), metric));
 }
 
@@ -35,9 +36,17 @@ Reading read_proportion(const Record& record, const std::optional<Proportion>& p
   }
   if (interval == IntervalChoice::kNone) return {p.value, {}, {}, ""};
   if (interval == IntervalChoice::kRecorded) return {p.value, p.low, p.high, ""};
-  if (p.n != record.measurement.samples) refuse_resampling(record, metric);
   // Resampling equal outcomes shows no spread.
   const bool spread = p.right > 0 && p.right < p.n;
+  if (&proportion == &record.measurement.answer && !record.sample_answers.empty()) {
+    if (!spread) return {p.value, p.low, p.high, ""};
+    const std::vector<std::int64_t> right = right_answers(record);
+    const Interval found =
+        bootstrap_ratio(std::vector<double>(right.begin(), right.end()),
+                        std::vector<double>(record.sample_answers.begin(), record.sample_answers.end()));
+    return {p.value, std::min(found.low, p.value), std::max(found.high, p.value), ""};
+  }
+  if (p.n != record.measurement.samples) refuse_resampling(record, metric);
   const Interval found =
       spread ? bootstrap_proportion(p.right, p.n) : wilson(static_cast<double>(p.right), static_cast<double>(p.n));
   return {p.value, found.low, found.high, ""};
@@ -64,15 +73,30 @@ Reading read_perplexity(const Record& record, IntervalChoice interval) {
   return reading;
 }
 
+Reading read_representation(const Measurement& m, const MetricChoice& choice) {
+  if (m.representations.empty()) return {{}, {}, {}, "distances of representations were not measured"};
+  const auto depth = choice.layer < 0 ? m.representations.size() - 1 : static_cast<std::size_t>(choice.layer);
+  if (depth >= m.representations.size()) return {{}, {}, {}, "the model has no such depth"};
+  const RepresentationDistance& at = m.representations[depth];
+  const bool cosine = choice.metric == Metric::kRepresentationCosine;
+  const std::optional<double>& distance = cosine ? at.cosine_distance : at.distance;
+  return {distance, {}, {}, distance ? "" : "the states were not finite"};
+}
+
 }  // namespace
 
 bool is_attention(Metric metric) {
   switch (metric) {
     case Metric::kEntropy:
+    case Metric::kNats:
     case Metric::kSupport:
     case Metric::kSink:
     case Metric::kTop:
     case Metric::kSource:
+    case Metric::kScale:
+    case Metric::kAlpha:
+    case Metric::kRepresentation:
+    case Metric::kRepresentationCosine:
       return true;
     case Metric::kAnswer:
     case Metric::kExact:
@@ -105,6 +129,9 @@ Reading read_metric(const Record& record, const MetricChoice& choice, IntervalCh
       return read_perplexity(record, interval);
     case Metric::kBitsPerByte:
       return {m.bits_per_byte, {}, {}, m.bits_per_byte ? "" : "the tokens are not bytes"};
+    case Metric::kRepresentation:
+    case Metric::kRepresentationCosine:
+      return read_representation(m, choice);
     default:
       break;
   }
@@ -116,6 +143,8 @@ Reading read_metric(const Record& record, const MetricChoice& choice, IntervalCh
     why = "no answer had this outcome, or statistics were not split by outcome";
   } else if (!mean && choice.metric == Metric::kSource) {
     why = "the task names no source of its answers, or it was not measured";
+  } else if (!mean && (choice.metric == Metric::kScale || choice.metric == Metric::kAlpha)) {
+    why = "it was not measured";
   } else if (!mean) {
     why = "no such heads, or no row saw two keys";
   }
@@ -126,11 +155,11 @@ std::string interval_sentence(Metric metric, IntervalChoice interval, bool has_r
   std::string sentence = "95 % Wilson";
   if (interval == IntervalChoice::kBootstrap) {
     sentence = "95 % bootstrap over samples (percentiles), Wilson where all samples agree";
-    if (metric == Metric::kPerplexity) sentence = "95 % bootstrap over samples (percentiles)";
+    if (metric == Metric::kPerplexity) sentence = "95 % bootstrap over windows of the documents (percentiles)";
   } else {
     if (metric == Metric::kAnswer) sentence += ", widened for answers that share a sample";
     if (metric == Metric::kToken) sentence += ", widened for tokens that share a sample";
-    if (metric == Metric::kPerplexity) sentence = "95 % Student t over samples";
+    if (metric == Metric::kPerplexity) sentence = "95 % Student t over windows of the documents";
   }
   if (has_repeats) sentence += "; over repeats combined in quadrature, without the spread between checkpoints";
   return sentence;

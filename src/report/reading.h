@@ -13,6 +13,7 @@ struct Reading {
   std::string why;  // when there is no value
 };
 
+// Whether it is measured by a probe and describes the model's inside, of which nothing is better than another.
 bool is_attention(Metric metric);
 // Whether smaller values are better (perplexity, bits per byte); nothing is better for attention statistics.
 bool smaller_is_better(Metric metric);

@@ -8,8 +8,10 @@
 
 #include "base/names.h"
 #include "report/degradation.h"
+#include "report/fact_axis.h"
 #include "report/format.h"
 #include "report/html.h"
+#include "report/manifest.h"
 #include "report/svg.h"
 
 namespace lenbench {
@@ -107,7 +109,7 @@ class Page {
     default_grids_ = grids(std::nullopt);
     std::vector<Record> probed;
     std::copy_if(records.begin(), records.end(), std::back_inserter(probed),
-                 [](const Record& record) { return !record.measurement.heads.empty(); });
+                 [](const Record& record) { return !record.measurement.probe_rows.empty(); });
     if (probed.empty()) return;
     for (const char* metric : {"entropy-positionless", "entropy-positional", "support", "sink"}) {
       for (Grid& grid : build_grids(probed, grid_request(parse_metric(metric)))) attention_grids_.push_back(grid);
@@ -130,7 +132,7 @@ class Page {
         {"perplexity", "Perplexity", curves(false, perplexity_figure(records_, request_.figures))},
         {"dispersion", "Attention dispersion", dispersion()},
         {"samples", "Samples", samples()},
-        {"manifest", "What was run", manifest()},
+        {"manifest", "What was run", manifest_html(records_)},
         {"published", "Published references", published()},
         {"downloads", "Downloads", downloads()}};
     std::erase_if(parts, [](const Part& part) { return part.body.empty(); });
@@ -183,14 +185,56 @@ class Page {
     }
     if (!body.empty()) body = figure(drawn) + body;
     if (!percent) return body;
+    if (!body.empty()) body += by_facts();
     for (const Grid& exact : grids(parse_metric("exact"))) {
       for (const PublishedTable& reference : request_.published) {
         const bool by_length = !reference.columns.empty() && reference.columns.front().length > 0;
-        if (!by_length || !is_about(reference, exact.task) || reference.metric != "exact_match_percent") continue;
+        if (!by_length || !is_shown(reference, exact.task) || reference.metric != "exact_match_percent") continue;
         Grid beside = exact;
         add_published(beside, reference);
         body += table(beside);
       }
+    }
+    return body;
+  }
+
+  // Whether a published table stands in the page of Records of `task`.
+  bool is_shown(const PublishedTable& reference, const std::string& task) const {
+    return request_.published_in_name ? is_about(reference, task) : reference.task == task;
+  }
+
+  static std::string folded(const std::string& title, const std::string& body) {
+    return body.empty() ? "" : "<details><summary>" + html_escape(title) + "</summary>\n" + body + "</details>\n";
+  }
+
+  // Accuracy against what the samples are rather than what they are labelled.
+  std::string by_facts() {
+    std::string body;
+    const std::vector<std::string> facts = fact_names(records_);
+    for (const auto& [fact, title] :
+         {std::pair("effective", "Accuracy by effective length"), std::pair("distance", "Accuracy by distance"),
+          std::pair("pairs", "Accuracy by pairs in the context")}) {
+      if (std::find(facts.begin(), facts.end(), fact) == facts.end()) continue;
+      FigureRequest request = request_.figures;
+      request.x = fact;
+      Figure drawn = accuracy_figure(records_, request);
+      drawn.title = title;
+      body += folded(title, figure(drawn));
+    }
+    return body;
+  }
+
+  // The claims about why accuracy falls.
+  std::string claims() {
+    std::string body;
+    for (const auto& [title, figures] :
+         {std::pair("Mass on the relevant keys", relevant_figures(records_, request_.figures)),
+          std::pair("Entropy against the log of the support", spread_figures(records_, request_.figures)),
+          std::pair("Distance between representations", representation_figures(records_, request_.figures)),
+          std::pair("Query scale, alpha and support", temperature_figures(records_, request_.figures))}) {
+      std::string pictures;
+      for (const Figure& drawn : figures) pictures += figure(drawn);
+      body += folded(title, pictures);
     }
     return body;
   }
@@ -200,11 +244,9 @@ class Page {
     for (const Figure& drawn : dispersion_figures(records_, request_.figures)) body += figure(drawn);
     for (const Grid& grid : attention_grids_) body += table(grid);
     for (const Figure& drawn : head_figures(records_, request_.figures)) {
-      const std::string picture = figure(drawn);
-      if (picture.empty()) continue;
-      body += "<details><summary>Every head: " + html_escape(drawn.title) + "</summary>\n" + picture + "</details>\n";
+      body += folded("Every head: " + drawn.title, figure(drawn));
     }
-    return body;
+    return body + claims();
   }
 
   std::string samples() const {
@@ -229,40 +271,11 @@ class Page {
     return body;
   }
 
-  std::string manifest() const {
-    std::string body =
-        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-labelledby=\"manifest-caption\">\n<table>\n<caption "
-        "id=\"manifest-caption\"><strong>Every cell</strong></caption>\n<thead><tr>";
-    for (const char* name :
-         {"model", "task", "length", "data seed", "status", "samples", "seconds", "checkpoint", "transform",
-          "positions", "dtype", "device", "batch", "threads", "path", "started", "version", "commit", "CPU"}) {
-      body += fmt::format("<th scope=\"col\">{}</th>", name);
-    }
-    body += "</tr></thead>\n<tbody>\n";
-    for (const Record& r : records_) {
-      const std::string status = r.status == "ok" ? "ok" : r.status + ": " + r.reason;
-      std::string task = r.question.task;
-      for (const auto& [key, value] : r.question.parameters) task += " " + key + "=" + value;
-      body += "<tr><th scope=\"row\">" + html_escape(r.subject.name) + "</th>";
-      for (const std::string& cell :
-           {task, std::to_string(r.question.length), std::to_string(r.question.data_seed), status,
-            std::to_string(r.measurement.samples), fmt::format("{:.2f}", r.measurement.seconds),
-            r.subject.checkpoint_sha256.substr(0, 12), r.subject.transform, r.subject.positions, r.subject.dtype,
-            r.subject.device, std::to_string(r.setting.batch), std::to_string(r.setting.threads),
-            r.setting.attention_path, r.setting.started_at, r.setting.lenbench_version, r.setting.commit.substr(0, 12),
-            r.setting.cpu}) {
-        body += "<td>" + html_escape(cell) + "</td>";
-      }
-      body += "</tr>\n";
-    }
-    return body + "</tbody>\n</table>\n</div>\n";
-  }
-
   std::string published() {
     std::string body;
     for (const PublishedTable& reference : request_.published) {
       const bool asked = std::any_of(records_.begin(), records_.end(),
-                                     [&](const Record& record) { return is_about(reference, record.question.task); });
+                                     [&](const Record& record) { return is_shown(reference, record.question.task); });
       if (asked) body += table(published_grid(reference));
     }
     return body.empty() ? "" : "<p>Numbers that others published; nothing here was measured by lenbench.</p>\n" + body;

@@ -29,6 +29,7 @@ struct ReportRequest {
   FigureRequest figures;
   std::vector<QuestionView> questions;
   std::vector<PublishedTable> published;  // shown beside measured rows of the same task and metric, and in full
+  bool published_in_name = false;         // also those that may be about the task, see is_about()
 };
 
 // The page, ending in one LF: summary, tables and figures of accuracy, perplexity and dispersion, samples, what was

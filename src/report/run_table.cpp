@@ -103,7 +103,7 @@ std::vector<std::string> line_of(const Record& record, bool is_perplexity, Notes
   return line;
 }
 
-std::string caption_of(const Record& first, bool is_perplexity, bool several_seeds) {
+std::string caption_of(const Record& first, bool is_perplexity, bool several_seeds, bool prefix) {
   std::vector<std::string> parts;
   if (first.subject.train_length > 0) parts.push_back(fmt::format("trained at {}", first.subject.train_length));
   parts.push_back(first.question.split + " split");
@@ -114,7 +114,9 @@ std::string caption_of(const Record& first, bool is_perplexity, bool several_see
   if (first.measurement.chance) {
     parts.push_back(fmt::format("chance {} an answer", number_text(*first.measurement.chance, "", true)));
   }
-  if (!first.measurement.probe_rows.empty()) {
+  if (prefix) {
+    parts.push_back("prefix rows were probed at the longest length: lenbench table --metric entropy shows them");
+  } else if (!first.measurement.probe_rows.empty()) {
     parts.push_back("entropy H/ln n of " + first.measurement.probe_rows +
                     " rows, heads without / with positions; support over all heads");
   }
@@ -129,6 +131,8 @@ std::string table_of(std::vector<const Record*> records) {
       std::find_if(records.begin(), records.end(), [](const Record* record) { return record->status == "ok"; });
   const Record& first = measured == records.end() ? *records.front() : **measured;
   const bool is_perplexity = first.question.metric == "perplexity";
+  const bool prefix = std::any_of(records.begin(), records.end(),
+                                  [](const Record* record) { return !record->measurement.heads_by_position.empty(); });
   const bool several_seeds = std::any_of(records.begin(), records.end(), [&](const Record* record) {
     return record->question.data_seed != first.question.data_seed;
   });
@@ -144,7 +148,7 @@ std::string table_of(std::vector<const Record*> records) {
     if (several_seeds) lines.back().push_back(std::to_string(record->question.data_seed));
   }
   std::string text = "### " + markdown_escape(first.subject.name + " on " + first.question.task) + "\n\n" +
-                     markdown_escape(caption_of(first, is_perplexity, several_seeds)) + "\n\n" +
+                     markdown_escape(caption_of(first, is_perplexity, several_seeds, prefix)) + "\n\n" +
                      markdown_table(header, lines);
   if (!notes.list().empty()) text += "\n" + markdown_notes(notes.list());
   return text;

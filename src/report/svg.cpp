@@ -62,17 +62,31 @@ Scale value_scale(const LinePanel& panel) {
   return {panel.low.value_or(low - margin), panel.high.value_or(high + margin), kHeight - kBottom, kTop};
 }
 
-Scale length_scale(std::vector<std::int64_t> lengths) {
-  std::sort(lengths.begin(), lengths.end());
-  double from = std::log2(static_cast<double>(lengths.front())), to = std::log2(static_cast<double>(lengths.back()));
+// Of places, or of their logarithms.
+struct PlaceScale {
+  Scale scale;
+  bool log = true;
+  double at(double place) const { return scale.at(log ? std::log2(place) : place); }
+};
+
+PlaceScale place_scale(const ChartAxis& axis, const std::vector<double>& places) {
+  const auto [low, high] = std::minmax_element(places.begin(), places.end());
+  double from = axis.log ? std::log2(*low) : *low, to = axis.log ? std::log2(*high) : *high;
   if (from == to) {
     from -= 1;
     to += 1;
   }
-  return {from, to, kLeft + 8, kWidth - kRight - 8};
+  return {{from, to, kLeft + 8, kWidth - kRight - 8}, axis.log};
 }
 
-double x_of(const Scale& scale, std::int64_t length) { return scale.at(std::log2(static_cast<double>(length))); }
+// Every length, or about five round places.
+std::vector<double> place_ticks(const ChartAxis& axis, const PlaceScale& x, const std::vector<double>& places) {
+  if (axis.is_length) return places;
+  if (!axis.log) return ticks(x.scale.from, x.scale.to);
+  std::vector<double> powers;
+  for (double k = std::ceil(x.scale.from - 1e-9); k <= x.scale.to + 1e-9; ++k) powers.push_back(std::exp2(k));
+  return powers;
+}
 
 std::string colour_of(const LineStyle& style) {
   return std::string_view(style.colour) == "#000000" ? "var(--series-black)" : style.colour;
@@ -107,13 +121,14 @@ const LineStyle& style_named(const std::vector<NamedStyle>& styles, const std::s
 }
 
 std::string point_text(const ChartLine& line, const ChartPoint& point) {
-  std::string text = fmt::format("{} at {}: {}", line.name, point.length, short_number(point.value));
+  const std::string place = point.place.empty() ? "at " + std::to_string(point.length) : point.place;
+  std::string text = fmt::format("{} {}: {}", line.name, place, short_number(point.value));
   if (point.low && point.high) text += fmt::format(" [{}, {}]", short_number(*point.low), short_number(*point.high));
   if (point.n > 0) text += fmt::format(", {} samples", point.n);
   return text;
 }
 
-std::string axes(const LinePanel& panel, const Scale& x, const Scale& y, const std::vector<std::int64_t>& lengths) {
+std::string axes(const LinePanel& panel, const PlaceScale& x, const Scale& y, const std::vector<double>& places) {
   std::string out = "<g class=\"axis\">";
   for (const double value : ticks(y.from, y.to)) {
     out += fmt::format("<line class=\"grid\" x1=\"{}\" x2=\"{}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>", kLeft, kWidth - kRight,
@@ -121,26 +136,27 @@ std::string axes(const LinePanel& panel, const Scale& x, const Scale& y, const s
            text_at(kLeft - 6, y.at(value) + 4, "end", short_number(value));
   }
   double last = -1000;
-  for (const std::int64_t length : lengths) {
-    const double place = x_of(x, length);
+  for (const double value : places) {
+    const double place = x.at(value);
     out += fmt::format("<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1}\" y2=\"{2}\"/>", place, kHeight - kBottom,
                        kHeight - kBottom + 5);
     if (place - last < 42) continue;
-    out += text_at(place, kHeight - kBottom + 18, "middle", std::to_string(length));
+    out += text_at(place, kHeight - kBottom + 18, "middle", fmt::format("{:.6g}", value));
     last = place;
   }
   out += fmt::format("<line x1=\"{0}\" x2=\"{1}\" y1=\"{2}\" y2=\"{2}\"/>", kLeft, kWidth - kRight, kHeight - kBottom);
-  out += text_at((kLeft + kWidth - kRight) / 2, kHeight - 8, "middle", "length, tokens (log scale)");
+  out += text_at((kLeft + kWidth - kRight) / 2, kHeight - 8, "middle", panel.axis.title);
   out += fmt::format("<text transform=\"translate(13 {:.1f}) rotate(-90)\" text-anchor=\"middle\">{}</text>",
                      (kTop + kHeight - kBottom) / 2, html_escape(panel.value_title));
   return out + "</g>";
 }
 
-std::string line_marks(const ChartLine& line, const LineStyle& style, const Scale& x, const Scale& y) {
+std::string line_marks(const ChartLine& line, const LineStyle& style, const PlaceScale& x, const Scale& y,
+                       bool joined) {
   std::string upper, lower, path;
   std::size_t bounded = 0;
   for (const ChartPoint& point : line.points) {
-    const double place = x_of(x, point.length);
+    const double place = x.at(point.x);
     path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", place, y.at(point.value));
     if (!point.low || !point.high) continue;
     ++bounded;
@@ -149,9 +165,9 @@ std::string line_marks(const ChartLine& line, const LineStyle& style, const Scal
   }
   std::string out = fmt::format("<g style=\"--c:{}\">", colour_of(style));
   if (bounded > 1) out += "<polygon class=\"band\" points=\"" + upper + lower + "\"/>";
-  out += fmt::format("<path class=\"line\" d=\"{}\"{}/>", path, dash_of(style));
+  if (joined) out += fmt::format("<path class=\"line\" d=\"{}\"{}/>", path, dash_of(style));
   for (const ChartPoint& point : line.points) {
-    const double place = x_of(x, point.length);
+    const double place = x.at(point.x);
     out += "<g class=\"mark\"><title>" + html_escape(point_text(line, point)) + "</title>";
     if (point.low && point.high) {
       out += fmt::format("<line class=\"whisker\" x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\"/>", place,
@@ -170,21 +186,28 @@ std::string opening(const std::string& title, const std::string& description, co
 }
 
 std::string line_svg(const LinePanel& panel, const std::vector<NamedStyle>& styles, const std::string& id) {
-  const std::vector<std::int64_t> lengths = lengths_of(panel);
-  std::vector<std::int64_t> marked = lengths;
-  marked.insert(marked.end(), panel.train_lengths.begin(), panel.train_lengths.end());
-  const Scale x = length_scale(marked), y = value_scale(panel);
+  const std::vector<double> places = places_of(panel);
+  std::vector<double> marked = places;
+  for (const std::int64_t length : panel.train_lengths) marked.push_back(static_cast<double>(length));
+  const PlaceScale x = place_scale(panel.axis, marked);
+  const Scale y = value_scale(panel);
   std::vector<std::string> ends;
   for (const ChartLine& line : panel.lines) ends.push_back(point_text(line, line.points.back()));
-  std::string out = opening(panel.title, panel.value_title + " by length. " + join(ends, "; ") + ".", id, kHeight);
-  out += axes(panel, x, y, lengths) + "\n";
+  std::string out =
+      opening(panel.title, panel.value_title + " by " + panel.axis.title + ". " + join(ends, "; ") + ".", id, kHeight);
+  out += axes(panel, x, y, place_ticks(panel.axis, x, places)) + "\n";
+  if (panel.diagonal) {
+    const double from = std::max(x.scale.from, y.from), to = std::min(x.scale.to, y.to);
+    out += fmt::format("<line class=\"trained\" x1=\"{:.1f}\" x2=\"{:.1f}\" y1=\"{:.1f}\" y2=\"{:.1f}\"/>\n",
+                       x.at(from), x.at(to), y.at(from), y.at(to));
+  }
   for (const std::int64_t length : panel.train_lengths) {
     out += fmt::format(
         "<g><title>trained at {0}</title><line class=\"trained\" x1=\"{1:.1f}\" x2=\"{1:.1f}\" y1=\"{2}\" "
         "y2=\"{3}\"/></g>\n",
-        length, x_of(x, length), kTop, kHeight - kBottom);
+        length, x.at(static_cast<double>(length)), kTop, kHeight - kBottom);
   }
-  for (const ChartLine& line : panel.lines) out += line_marks(line, style_named(styles, line.name), x, y);
+  for (const ChartLine& line : panel.lines) out += line_marks(line, style_named(styles, line.name), x, y, panel.joined);
   return out + "</svg></div>\n";
 }
 
@@ -204,13 +227,18 @@ std::string heat_colour(double share) {
 }
 
 std::string heat_svg(const HeatPanel& panel, const std::string& id) {
-  constexpr double kNames = 132, kRow = 15;
+  constexpr double kNames = 158, kRow = 15;
   const double bottom = kTop + kRow * static_cast<double>(panel.rows.size());
   const double column = (kWidth - kNames - kRight) / static_cast<double>(panel.lengths.size());
-  std::string out = opening(panel.title,
-                            fmt::format("{} by {} and length, from {} (dark) to {} (light).", panel.value_title,
-                                        panel.row_title, short_number(panel.low), short_number(panel.high)),
-                            id, bottom + kBottom);
+  std::string out =
+      opening(panel.title,
+              fmt::format("{} by {} and length, from {} (dark) to {} (light){}.", panel.value_title, panel.row_title,
+                          short_number(panel.low), short_number(panel.high), panel.log_colour ? ", logarithmic" : ""),
+              id, bottom + kBottom);
+  const auto share = [&](double value) {
+    if (panel.log_colour) return std::log(std::max(value, panel.low) / panel.low) / std::log(panel.high / panel.low);
+    return (value - panel.low) / (panel.high - panel.low);
+  };
   out += "<g class=\"axis\">";
   for (std::size_t i = 0; i < panel.lengths.size(); ++i) {
     out += text_at(kNames + column * (static_cast<double>(i) + 0.5), bottom + 16, "middle",
@@ -230,8 +258,7 @@ std::string heat_svg(const HeatPanel& panel, const std::string& id) {
           "<rect class=\"mark\" x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{}\" fill=\"{}\"><title>{} at {}: "
           "{}</title></rect>",
           kNames + column * static_cast<double>(i), kTop + kRow * static_cast<double>(row), column, kRow,
-          heat_colour((value - panel.low) / (panel.high - panel.low)), html_escape(panel.rows[row]), panel.lengths[i],
-          short_number(value));
+          heat_colour(share(value)), html_escape(panel.rows[row]), panel.lengths[i], short_number(value));
     }
   }
   return out + "</svg></div>\n";

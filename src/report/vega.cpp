@@ -17,22 +17,28 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kWidth = 330, kHeight = 220;
 
-Json length_axis(const std::vector<std::int64_t>& lengths) {
-  const std::int64_t low = lengths.front(), high = lengths.back();
-  // One length alone would make an axis without extent.
-  const Json domain = low == high ? Json::array({low / 2.0, high * 2.0}) : Json::array({low, high});
-  return {{"field", "length"},
-          {"type", "quantitative"},
-          {"title", "length, tokens (log scale)"},
-          {"scale", {{"type", "log"}, {"base", 2}, {"nice", false}, {"domain", domain}}},
-          {"axis", {{"grid", false}, {"values", lengths}, {"format", "d"}, {"labelOverlap", true}, {"labelAngle", 0}}}};
+// `places` ascending: those of the points, and of all that is marked beside them.
+Json place_axis(const ChartAxis& axis, const std::vector<double>& places) {
+  const double low = places.front(), high = places.back();
+  Json json = {{"field", "x"}, {"type", "quantitative"}, {"title", axis.title}};
+  // One place alone would make an axis without extent.
+  const Json domain = low == high ? Json::array({low / 2, high * 2}) : Json::array({low, high});
+  if (axis.log) {
+    json["scale"] = {{"type", "log"}, {"base", 2}, {"nice", false}, {"domain", domain}};
+  } else {
+    json["scale"] = {{"zero", false}, {"nice", true}};
+  }
+  json["axis"] = {{"grid", false}, {"labelOverlap", true}, {"labelAngle", 0}};
+  return json;
 }
 
 Json line_points(const LinePanel& panel) {
   Json values = Json::array();
   for (const ChartLine& line : panel.lines) {
     for (const ChartPoint& point : line.points) {
-      Json value = {{"line", line.name}, {"length", point.length}, {"value", point.value}, {"n", point.n}};
+      Json value = {
+          {"line", line.name}, {"x", point.x}, {"length", point.length}, {"value", point.value}, {"n", point.n}};
+      if (!point.place.empty()) value["place"] = point.place;
       // As text too, because a tooltip shows a number that is not there as NaN.
       value["interval"] = "none";
       if (point.low && point.high) {
@@ -55,23 +61,50 @@ Json style_scale(const std::vector<NamedStyle>& styles, Json (*part)(const LineS
   return {{"domain", std::move(names)}, {"range", std::move(range)}};
 }
 
+Json value_ends(const LinePanel& panel) {
+  double low = panel.lines[0].points[0].value, high = low;
+  for (const ChartLine& line : panel.lines) {
+    for (const ChartPoint& point : line.points) {
+      low = std::min(low, point.value);
+      high = std::max(high, point.value);
+    }
+  }
+  return low < high ? Json::array({low, high}) : Json::array({low - 1, high + 1});
+}
+
 Json line_panel(const LinePanel& panel, const std::vector<NamedStyle>& styles) {
-  std::vector<std::int64_t> lengths = lengths_of(panel), marked = lengths;
-  marked.insert(marked.end(), panel.train_lengths.begin(), panel.train_lengths.end());
+  const std::vector<double> places = places_of(panel);
+  std::vector<double> marked = places;
+  for (const std::int64_t length : panel.train_lengths) marked.push_back(static_cast<double>(length));
   std::sort(marked.begin(), marked.end());
-  Json x = length_axis(marked);
-  x["axis"]["values"] = lengths;
+  Json x = place_axis(panel.axis, marked);
+  if (panel.axis.is_length) {
+    x["axis"]["values"] = places;
+    x["axis"]["format"] = "d";
+  }
   Json scale = {{"zero", false}};
   if (panel.low && panel.high) scale = {{"domain", {*panel.low, *panel.high}}};
+  // The diagonal is clipped to the values rather than the values squeezed to make room for it.
+  if (panel.diagonal) scale["domain"] = value_ends(panel);
   const auto y = [&](const char* field) {
     return Json{{"field", field}, {"type", "quantitative"}, {"title", panel.value_title}, {"scale", scale}};
   };
   const auto by_line = [&](Json (*part)(const LineStyle&)) {
     return Json{{"field", "line"}, {"type", "nominal"}, {"title", nullptr}, {"scale", style_scale(styles, part)}};
   };
-  const Json colour = by_line([](const LineStyle& style) { return Json(style.colour); });
+  // A legend draws dashes or shapes, not both.
+  const bool dashed = panel.joined && std::any_of(styles.begin(), styles.end(),
+                                                  [](const NamedStyle& style) { return !style.style.dash.empty(); });
+  const auto with_legend = [&](Json channel, bool is_shape) {
+    if (dashed && is_shape) channel["legend"] = nullptr;
+    if (dashed && !is_shape)
+      channel["legend"] = {{"symbolType", "stroke"}, {"symbolSize", 900}, {"symbolStrokeWidth", 2}};
+    return channel;
+  };
+  const Json colour = with_legend(by_line([](const LineStyle& style) { return Json(style.colour); }), false);
   const Json tooltip = Json::array({{{"field", "line"}, {"type", "nominal"}},
-                                    {{"field", "length"}, {"type", "quantitative"}},
+                                    panel.axis.is_length ? Json{{"field", "length"}, {"type", "quantitative"}}
+                                                         : Json{{"field", "place"}, {"type", "nominal"}},
                                     {{"field", "value"}, {"type", "quantitative"}, {"format", ".4g"}},
                                     {{"field", "interval"}, {"type", "nominal"}},
                                     {{"field", "n"}, {"type", "quantitative"}, {"title", "samples"}}});
@@ -79,11 +112,16 @@ Json line_panel(const LinePanel& panel, const std::vector<NamedStyle>& styles) {
   if (!panel.train_lengths.empty()) {
     Json rules = Json::array();
     for (const std::int64_t length : panel.train_lengths) {
-      rules.push_back({{"length", length}, {"label", "trained at " + std::to_string(length)}});
+      rules.push_back({{"x", length}, {"label", "trained at " + std::to_string(length)}});
     }
     layers.push_back({{"data", {{"values", std::move(rules)}}},
                       {"mark", {{"type", "rule"}, {"strokeDash", {4, 4}}, {"color", "#888888"}, {"tooltip", true}}},
                       {"encoding", {{"x", x}, {"tooltip", {{"field", "label"}, {"type", "nominal"}}}}}});
+  }
+  if (panel.diagonal) {
+    layers.push_back({{"data", {{"values", Json::array({{{"x", marked.front()}}, {{"x", marked.back()}}})}}},
+                      {"mark", {{"type", "line"}, {"clip", true}, {"strokeDash", {4, 4}}, {"color", "#888888"}}},
+                      {"encoding", {{"x", x}, {"y", y("x")}}}});
   }
   const Json whole = Json::array({{{"filter", "isValid(datum.low)"}}});
   layers.push_back({{"transform", whole},
@@ -93,16 +131,24 @@ Json line_panel(const LinePanel& panel, const std::vector<NamedStyle>& styles) {
   layers.push_back({{"transform", whole},
                     {"mark", {{"type", "rule"}, {"opacity", 0.35}}},
                     {"encoding", {{"x", x}, {"y", y("low")}, {"y2", {{"field", "high"}}}, {"color", colour}}}});
-  layers.push_back({{"mark", {{"type", "line"}, {"point", {{"size", 42}, {"filled", true}}}}},
-                    {"encoding",
-                     {{"x", x},
-                      {"y", y("value")},
-                      {"color", colour},
-                      {"shape", by_line([](const LineStyle& style) { return Json(style.shape); })},
-                      {"strokeDash", by_line([](const LineStyle& style) {
-                         return style.dash.empty() ? Json::array({1, 0}) : Json(style.dash);
-                       })},
-                      {"tooltip", tooltip}}}});
+  const Json point = {{"size", 42}, {"filled", true}};
+  Json encoding = {{"x", x},
+                   {"y", y("value")},
+                   {"color", colour},
+                   {"shape", with_legend(by_line([](const LineStyle& style) { return Json(style.shape); }), true)}};
+  if (panel.joined) {
+    encoding["strokeDash"] = with_legend(by_line([](const LineStyle& style) {
+                                           return style.dash.empty() ? Json::array({1, 0}) : Json(style.dash);
+                                         }),
+                                         false);
+  }
+  encoding["tooltip"] = tooltip;
+  Json mark = {{"type", "line"}, {"point", point}};
+  if (!panel.joined) {
+    mark = point;
+    mark["type"] = "point";
+  }
+  layers.push_back({{"mark", std::move(mark)}, {"encoding", std::move(encoding)}});
   return {{"title", panel.title},
           {"width", kWidth},
           {"height", kHeight},
@@ -122,10 +168,12 @@ Json heat_panel(const HeatPanel& panel) {
                         {"n", panel.n[place]}});
     }
   }
+  Json scale = {{"scheme", "viridis"}, {"domain", {panel.low, panel.high}}, {"clamp", true}};
+  if (panel.log_colour) scale["type"] = "log";
   const Json colour = {{"field", "value"},
                        {"type", "quantitative"},
-                       {"title", panel.value_title},
-                       {"scale", {{"scheme", "viridis"}, {"domain", {panel.low, panel.high}}, {"clamp", true}}}};
+                       {"title", panel.value_title + (panel.log_colour ? " (log scale)" : "")},
+                       {"scale", std::move(scale)}};
   const Json tooltip = Json::array({{{"field", "row"}, {"type", "nominal"}, {"title", panel.row_title}},
                                     {{"field", "length"}, {"type", "ordinal"}},
                                     {{"field", "value"}, {"type", "quantitative"}, {"format", ".4g"}},

@@ -48,6 +48,42 @@ double paired_t_test(std::span<const double> differences) {
   return two_sided_t(moments.mean / std::sqrt(moments.variance_of_mean), static_cast<double>(differences.size()) - 1);
 }
 
+double sign_flip_test(std::span<const std::int64_t> differences) {
+  constexpr double kMostSteps = 2e7;
+  std::vector<std::size_t> sizes;
+  std::int64_t observed = 0, total = 0;
+  double squares = 0;
+  for (const std::int64_t difference : differences) {
+    if (difference == 0) continue;
+    const std::int64_t size = std::abs(difference);
+    sizes.push_back(static_cast<std::size_t>(size));
+    observed += difference;
+    total += size;
+    squares += static_cast<double>(size) * static_cast<double>(size);
+  }
+  if (observed == 0) return 1;
+  observed = std::abs(observed);
+  if (static_cast<double>(total) * static_cast<double>(sizes.size()) > kMostSteps) {
+    return std::erfc(static_cast<double>(observed) / std::sqrt(2 * squares));
+  }
+  // probability[k]: the positive differences sum to k, so that the sum of all is 2 k - total.
+  std::vector<double> probability(static_cast<std::size_t>(total) + 1, 0.0);
+  probability[0] = 1;
+  std::size_t reached = 0;
+  for (const std::size_t size : sizes) {
+    reached += size;
+    for (std::size_t k = reached + 1; k-- > 0;) {
+      probability[k] = (probability[k] + (k >= size ? probability[k - size] : 0.0)) / 2;
+    }
+  }
+  double tail = 0;
+  for (std::size_t k = 0; k < probability.size(); ++k) {
+    const std::int64_t sum = 2 * static_cast<std::int64_t>(k) - total;
+    if (std::abs(sum) >= observed) tail += probability[k];
+  }
+  return std::min(1.0, tail);
+}
+
 double welch_t_test(std::span<const double> first, std::span<const double> second) {
   const Moments a = moments_of(first), b = moments_of(second);
   const double variance = a.variance_of_mean + b.variance_of_mean;

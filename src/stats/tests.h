@@ -18,6 +18,12 @@ double mcnemar_exact_worse(std::int64_t only_first, std::int64_t only_second);
 // Student's t test that the mean of paired differences is 0, two-sided. Differences that are all equal are certain:
 // 1 when they are 0, else 0. Requires at least two; throws std::invalid_argument.
 double paired_t_test(std::span<const double> differences);
+
+// Two-sided p-value of a sum of paired differences under the hypothesis that each may as well have the other sign
+// (Fisher's randomization test; with differences of -1, 0 and 1 it is McNemar's exact test). Exact where the work
+// allows it; from the normal distribution with the same variance where the differences are so many and so large that
+// both give the same.
+double sign_flip_test(std::span<const std::int64_t> differences);
 // Welch's t test (1947) that two means are equal, two-sided, for unequal variances. Requires at least two values each.
 double welch_t_test(std::span<const double> first, std::span<const double> second);
 // The score test that two independent proportions are equal (Pearson's chi-squared), two-sided. Counts may be effective

@@ -30,6 +30,17 @@ TEST(ParseLengths, ListsAndMixes) {
   EXPECT_THAT(parse_lengths("64..256,96"), ElementsAre(64, 96, 128, 256));
 }
 
+TEST(ParseLengths, AroundAddsNeighboursThatMeetOnce) {
+  EXPECT_THAT(parse_lengths("around:64"), ElementsAre(63, 64, 65));
+  EXPECT_THAT(parse_lengths("around:64..256"), ElementsAre(63, 64, 65, 127, 128, 129, 255, 256, 257));
+  EXPECT_THAT(parse_lengths("64..128,around:128,around:129"), ElementsAre(64, 127, 128, 129, 130));
+  EXPECT_THAT(parse_lengths("around:1"), ElementsAre(1, 2));
+  EXPECT_THAT(parse_lengths("around:9223372036854775807"), ElementsAre(9223372036854775806, 9223372036854775807));
+  for (const char* text : {"around:", "around", "around:0", "around:around:64", "64around:"}) {
+    EXPECT_NE(error_of([&] { parse_lengths(text); }).find(text), std::string::npos) << text;
+  }
+}
+
 TEST(ParseLengths, RefusesWhatIsNoLength) {
   for (const char* text : {"", "0", "-1", "64.5", "1e3", "65_536", "64,", ",64", "64,,128", "64..", "..64", "64...128",
                            "64..128..256", "0..64", "a", " 64", "64;128", "99999999999999999999"}) {

@@ -54,6 +54,27 @@ TEST_F(PlotTest, WhatCannotBeDrawnIsRefusedInOneLine) {
   EXPECT_TRUE(refused(lenbench({"plot", "heads", records_, "--statistic", "entropi"}), 2, "did you mean 'entropy'"));
 }
 
+TEST_F(PlotTest, AnyRecordedFactIsAnAxis) {
+  const Outcome outcome = lenbench({"plot", "accuracy", records_, "--x", "pairs"});
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const nlohmann::json json = nlohmann::json::parse(outcome.out);
+  for (const auto& panel : json["concat"]) {
+    EXPECT_EQ(panel["layer"].back()["encoding"]["x"]["title"], "pairs in the context");
+  }
+  // What the table's Records say of the first cell.
+  const nlohmann::json record = nlohmann::json::parse(lines_of(slurp(records_)).front());
+  EXPECT_EQ(json["concat"][0]["data"]["values"][0]["x"], record["measurement"]["facts"]["pairs"]["mean"]);
+  EXPECT_EQ(lenbench({"plot", "accuracy", records_, "--x", "effective"}).code, 0);
+  EXPECT_TRUE(refused(lenbench({"plot", "accuracy", records_, "--x", "distanc"}), 2, "did you mean 'distance'"));
+}
+
+TEST_F(PlotTest, FlagsThatWouldChangeNothingAreRefused) {
+  EXPECT_TRUE(refused(lenbench({"plot", "accuracy", records_, "--statistic", "sink"}), 2, "changes nothing"));
+  EXPECT_TRUE(refused(lenbench({"plot", "accuracy", records_, "--by-outcome"}), 2, "changes nothing"));
+  EXPECT_TRUE(refused(lenbench({"plot", "heads", records_, "--x", "pairs"}), 2, "changes nothing"));
+  EXPECT_TRUE(refused(lenbench({"plot", "heads", records_, "--statistic", "cosine"}), 2, "representations alone"));
+}
+
 TEST_F(PlotTest, AMissingRendererIsNamedWithWhatToInstall) {
   Surroundings none;
   none.environment["LENBENCH_PYTHON"] = folder_.path("no-python");

@@ -56,7 +56,7 @@ TEST(Renderer, DrawsEveryKindOfFigureInEveryFormat) {
     GTEST_SKIP() << "no renderer: run tools/setup.sh --figures";
   }
   ASSERT_EQ(first.code, 0) << first.err;
-  for (const char* what : {"accuracy,perplexity", "dispersion", "heads"}) {
+  for (const char* what : {"accuracy,perplexity", "dispersion", "heads", "relevant", "spread", "temperature"}) {
     const std::string path = folder.path("figure.svg");
     EXPECT_EQ(lenbench(words({"plot", what, "-o", path}, records)).code, 0);
     EXPECT_NE(slurp(path).find("<svg"), std::string::npos) << what;
@@ -82,7 +82,8 @@ addEventListener("load", () => {
     p.querySelector(".mark").getBoundingClientRect().width > 0 && p.tabIndex === 0);
   const last = pictures.length ? pictures[0] : null;
   if (last) last.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
-  const result = { problems, pictures: pictures.length, drawn: drawn.length, ms,
+  const scrolling = [...document.querySelectorAll(".scroll")].filter((s) => s.scrollWidth > s.clientWidth + 1);
+  const result = { problems, scrolling: scrolling.map((s) => s.textContent.slice(0, 60)), pictures: pictures.length, drawn: drawn.length, ms,
     tip: document.getElementById("tip").textContent, wide: document.documentElement.scrollWidth > innerWidth,
     loaded: performance.getEntriesByType("resource").filter((r) => !r.name.startsWith("data:")).length };
   document.title = JSON.stringify(result);
@@ -114,6 +115,9 @@ TEST(Browser, TheReportOfTheBundledRecordsIsDrawnWithoutErrors) {
     EXPECT_EQ(result["drawn"], result["pictures"]) << result.dump();
     EXPECT_EQ(result["loaded"], 0) << result.dump();
     EXPECT_FALSE(result["wide"].get<bool>()) << size << " scrolls sideways";
+    if (std::string_view(size).starts_with("1280")) {
+      EXPECT_TRUE(result["scrolling"].empty()) << result["scrolling"].dump();
+    }
     EXPECT_NE(result["tip"], "") << result.dump();
     fastest_ms = std::min(fastest_ms, result["ms"].get<double>());
   }

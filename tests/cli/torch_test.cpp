@@ -41,6 +41,44 @@ TEST(TorchRun, RecordsSayWhereHeadsLookForRightAndWrongAnswers) {
   EXPECT_EQ(measured["heads_wrong"].size(), answers == right ? 0U : measured["heads"].size());
 }
 
+TEST(TorchRun, OnePassGivesPrefixRowsOfAllShorterLengthsAndTheClaimsAreDrawn) {
+  const TempFolder folder;
+  const std::string prefix = folder.path("p.jsonl"), answers = folder.path("a.jsonl");
+  const std::vector<std::string> run = {"run",       "recall-dense-asentmax-nape",
+                                        "--tasks",   "recall-dense",
+                                        "--lengths", "",
+                                        "--samples", "4",
+                                        "--threads", "1",
+                                        "-o"};
+  const auto with = [](std::vector<std::string> words, const std::string& lengths,
+                       const std::vector<std::string>& more) {
+    words[5] = lengths;
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  ASSERT_EQ(lenbench(with(run, "train,256", {prefix, "--probe", "prefix"}), bundled()).code, 0);
+  ASSERT_EQ(lenbench(with(run, "around:train", {answers}), bundled()).code, 0);
+  EXPECT_EQ(lines_of(slurp(answers)).size(), 3U);  // 63, 64, 65
+  const json shorter = json::parse(lines_of(slurp(prefix)).at(0))["measurement"];
+  EXPECT_EQ(shorter["probe_rows"], "");
+  const json longest = json::parse(lines_of(slurp(prefix)).at(1))["measurement"];
+  EXPECT_EQ(longest["probe_rows"], "prefix");
+  EXPECT_EQ(longest["heads_by_position"][7]["first"], 64);
+  EXPECT_EQ(longest["heads_by_position"][7]["heads"][0]["rows"], 4 * 64);
+  const json measured = json::parse(lines_of(slurp(answers)).at(1))["measurement"];
+  EXPECT_EQ(measured["representations"][0]["pairs"], 3);
+  EXPECT_GT(measured["heads"].back()["scale"], 0);
+  EXPECT_EQ(measured["heads"][0]["alpha"], 1.5);
+  for (const char* what : {"dispersion", "relevant", "spread", "representations", "temperature"}) {
+    const Outcome outcome = lenbench({"plot", what, answers});
+    EXPECT_EQ(outcome.code, 0) << what << outcome.err;
+    EXPECT_NE(outcome.out.find("answer"), std::string::npos) << what;
+  }
+  EXPECT_NE(lenbench({"plot", "dispersion", prefix}).out.find("prefix rows"), std::string::npos);
+  const Outcome table = lenbench({"table", prefix, "--metric", "support", "--format", "csv"});
+  EXPECT_NE(table.out.find(",128,128,"), std::string::npos) << table.out << table.err;
+}
+
 // Max Retrieval has models of its own, which answer nothing else, and other models do not answer it.
 TEST(TorchRun, SetsAreForModelsOfSets) {
   const TempFolder folder;

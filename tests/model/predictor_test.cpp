@@ -13,6 +13,9 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "checkpoint/checkpoint.h"
+#include "model/batch.h"
+#include "model/weights.h"
 #include "random_models.h"
 
 namespace lenbench {
@@ -127,6 +130,87 @@ TEST(Predictor, ProbesAddUpOverCalls) {
   Probe all;
   predictor->predict(both, {ProbeRows::kAll}, &all);
   EXPECT_EQ(all.heads[17].rows, 65);
+}
+
+TEST(Predictor, ScalesAndAlphaAreThoseOfTheParameters) {
+  // SSMax multiplies by s_h ln(i + 2) in the heads without positions, and by 1 in the others.
+  const auto predictor = open_predictor(fixture("ssmax-nape"), {});
+  const Decoder decoder = load_decoder(Checkpoint::open(fixture("ssmax-nape")), at::kFloat);
+  const Sample sample = sample_of(40, 40, 1, {10, 39});
+  Probe probe;
+  predictor->predict(std::span(&sample, 1), {ProbeRows::kAnswer}, &probe);
+  const std::vector<bool> positional = decoder.head_has_position();
+  const auto num_heads = static_cast<std::size_t>(probe.num_heads);
+  for (std::size_t layer = 0; layer < probe.heads.size() / num_heads; ++layer) {
+    const at::Tensor factors =
+        decoder.parameter("model.layers." + std::to_string(layer) + ".self_attn.attn_scale_beta").reshape({-1});
+    std::int64_t scaled = 0;
+    for (std::size_t h = 0; h < num_heads; ++h) {
+      const HeadStats& head = probe.heads[layer * num_heads + h];
+      ASSERT_EQ(head.scaled_rows, 2);
+      const double factor = positional[h] ? 1 : factors[scaled++].item<double>();
+      const double expected = positional[h] ? 2 : factor * (std::log(12.0) + std::log(41.0));
+      EXPECT_NEAR(head.scale, expected, 1e-5 * std::abs(expected)) << layer << " " << h;
+      EXPECT_EQ(probe.head_alpha[layer * num_heads + h], 1);
+    }
+    EXPECT_EQ(scaled, factors.numel());
+  }
+}
+
+TEST(Predictor, PrefixRowsOfALongPassAreThoseOfAShortOne) {
+  const auto predictor = open_predictor(fixture("asentmax-nape"), {});
+  const Sample whole = sample_of(40, 40, 1, {39});
+  Sample prefix = whole;
+  prefix.tokens.resize(16);
+  prefix.scored = {whole.scored[0]};
+  prefix.scored[0].position = 15;
+  Probe all, by_position;
+  predictor->predict(std::span(&prefix, 1), {ProbeRows::kAll}, &all);
+  predictor->predict(std::span(&whole, 1), {ProbeRows::kPrefix}, &by_position);
+  ASSERT_EQ(by_position.by_position.size(), 7u);  // positions 0 to 39
+  for (std::size_t h = 0; h < all.heads.size(); ++h) {
+    HeadStats first;  // positions 0 to 15
+    for (std::size_t bucket = 0; bucket <= 4; ++bucket) first.add(by_position.by_position[bucket][h]);
+    EXPECT_EQ(first.rows, 16);
+    EXPECT_EQ(by_position.by_position[6][h].rows, 8);
+    EXPECT_NEAR(first.entropy, all.heads[h].entropy, 1e-4);
+    EXPECT_NEAR(first.support, all.heads[h].support, 1e-9);
+    EXPECT_NEAR(first.normalized_entropy, all.heads[h].normalized_entropy, 1e-4);
+  }
+}
+
+TEST(Predictor, StatesAreTheResidualStreamAtTheLastJudgedRow) {
+  const auto predictor = open_predictor(fixture("asentmax-nape"), {});
+  const Decoder decoder = load_decoder(Checkpoint::open(fixture("asentmax-nape")), at::kFloat);
+  const Sample first = sample_of(40, 40, 1, {10, 39}), second = sample_of(25, 40, 2, {24});
+  const std::vector<Sample> both = {first, second};
+  Probe probe;
+  predictor->predict(both, {ProbeRows::kAnswer}, &probe);
+  const std::int64_t width = decoder.config().hidden_size;
+  ASSERT_EQ(probe.num_depths, decoder.config().num_layers + 1);
+  ASSERT_EQ(probe.states.size(), 2u);
+  ASSERT_EQ(std::ssize(probe.states[1]), probe.num_depths * width);
+  // Depth 0 is the token's embedding times the root of the width; the norm of the last depth gives the logits.
+  const at::Tensor embedding =
+      decoder.parameter("model.embed_tokens.weight")[second.tokens[24]] * std::sqrt(static_cast<double>(width));
+  for (std::int64_t i = 0; i < width; ++i) {
+    EXPECT_NEAR(probe.states[1][static_cast<std::size_t>(i)], embedding[i].item<double>(), 1e-5);
+  }
+  EvaluationRequest request = evaluation_request(std::span(&second, 1));
+  const at::Tensor hidden = decoder.hidden(request)[0][0];
+  const at::Tensor weight = decoder.parameter("model.norm.weight");
+  double squares = 0;
+  const std::size_t last = probe.states[1].size() - static_cast<std::size_t>(width);
+  for (std::size_t i = last; i < probe.states[1].size(); ++i) squares += probe.states[1][i] * probe.states[1][i];
+  const double root = std::sqrt(squares / static_cast<double>(width) + decoder.config().rms_norm_eps);
+  for (std::int64_t i = 0; i < width; ++i) {
+    const double expected = probe.states[1][last + static_cast<std::size_t>(i)] / root * (1 + weight[i].item<double>());
+    EXPECT_NEAR(hidden[i].item<double>(), expected, 1e-4 * std::max(1.0, std::abs(expected)));
+  }
+  // Padding, the other sample and the pass that keeps all rows change nothing.
+  Probe alone;
+  predictor->predict(std::span(&second, 1), {ProbeRows::kAnswer}, &alone);
+  for (std::size_t i = 0; i < alone.states[0].size(); ++i) EXPECT_NEAR(alone.states[0][i], probe.states[1][i], 1e-4);
 }
 
 TEST(Predictor, DescribesTheModel) {

@@ -32,7 +32,11 @@ std::string refusal_after(const Change& change) {
 }
 
 TEST(RecordLine, RoundTripsEveryField) {
-  for (const Record& record : {recall_record(), text_record(), Record{}}) {
+  Record skipped;
+  skipped.question.length = 1;
+  skipped.status = "skipped";
+  skipped.reason = "too long";
+  for (const Record& record : {recall_record(), text_record(), skipped}) {
     const std::string line = to_json_line(record);
     EXPECT_EQ(line.find('\n'), std::string::npos);
     const Record back = record_from_json_line(line, "t");
@@ -60,7 +64,9 @@ TEST(RecordLine, HoldsNoNonFiniteNumber) {
   Record record = text_record();
   record.measurement.perplexity = infinity;
   record.measurement.nll_nats = nan;
+  record.measurement.probe_rows = "answer";
   record.measurement.heads.resize(1);
+  record.measurement.heads[0].rows = 1;
   record.measurement.heads[0].normalized_entropy = nan;
   const Record back = record_from_json_line(to_json_line(record), "t");
   EXPECT_FALSE(back.measurement.perplexity);

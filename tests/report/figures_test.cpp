@@ -33,6 +33,7 @@ TEST(Figures, AccuracyHasTheValuesAndIntervalsOfTheTable) {
   const Figure figure = accuracy_figure(golden_records(), {});
   ASSERT_EQ(figure.lines.size(), 1U);
   const LinePanel& panel = figure.lines[0];
+  EXPECT_TRUE(panel.axis.is_length);
   EXPECT_EQ(panel.value_title, "exact match, percent");
   EXPECT_THAT(panel.train_lengths, ElementsAre(64));
   const Grid grid = build_grids(golden_records())[0];
@@ -115,6 +116,8 @@ TEST(Figures, HeadsByLengthWithGapsWhereAModelHasNone) {
   EXPECT_TRUE(panel.values[7]);
   EXPECT_FALSE(panel.values[8]);
   EXPECT_EQ(panel.high, 30);
+  EXPECT_EQ(panel.low, 1);
+  EXPECT_TRUE(panel.log_colour);
 }
 
 TEST(Figures, DepthCountsTheSamplesOfEachBand) {
@@ -158,7 +161,7 @@ TEST(Vega, LogAxisOfBaseTwoWithBandsRulesAndFixedColours) {
   const auto& panel = json["concat"][0];
   const auto& layers = panel["layer"];
   EXPECT_EQ(layers[0]["mark"]["type"], "rule");
-  EXPECT_EQ(layers[0]["data"]["values"][0]["length"], 64);
+  EXPECT_EQ(layers[0]["data"]["values"][0]["x"], 64);
   EXPECT_EQ(layers[1]["mark"]["type"], "area");
   for (const auto& layer : layers) {
     EXPECT_EQ(layer["encoding"]["x"]["scale"]["type"], "log");

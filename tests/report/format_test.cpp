@@ -27,7 +27,7 @@ std::vector<Grid> small_grids() {
 const char* const kMarkdown =
     "### recall:density=8,keys=256 - exact match, percent\n"
     "\n"
-    "mean of 1 run a cell; data seed 0; n = 100 samples; test split; intervals: 95 % Wilson; inspired: none.\n"
+    "1 run; data seed 0; n = 100 samples; test split; intervals: 95 % Wilson; inspired: none.\n"
     "\n"
     "| model    | trained at |                  64 |               128 |\n"
     "| -------- | ---------: | ------------------: | ----------------: |\n"
@@ -37,18 +37,18 @@ const char* const kMarkdown =
     "(1) failed: out of memory: batch 1\n";
 
 const char* const kCsv =
-    "task,parameters,task_version,split,metric,probe_rows,row,kind,source,remark,train_length,column,length,value,low,"
-    "high,best,n,aggregate,repeats,data_seeds,checkpoints,reason\n"
-    "recall,\"density=8,keys=256\",1,test,exact,,asentmax,measured,,,64,64,64,1,0.963,1,,100,mean,1,0,1,\n"
-    "recall,\"density=8,keys=256\",1,test,exact,,asentmax,measured,,,64,128,128,0.5,0.4038,0.5962,,100,mean,1,0,1,\n"
-    "recall,\"density=8,keys=256\",1,test,exact,,softmax,measured,,,64,64,64,0,0,0.037,,100,mean,1,0,1,\n"
-    "recall,\"density=8,keys=256\",1,test,exact,,softmax,measured,,,64,128,128,,,,,,mean,,,,failed: out of memory: "
+    "task,parameters,task_version,split,metric,probe_rows,documents,row,kind,source,remark,train_length,column,length,"
+    "length_note,value,low,high,best,n,aggregate,repeats,data_seeds,checkpoints,reason\n"
+    "recall,\"density=8,keys=256\",1,test,exact,,,asentmax,measured,,,64,64,64,,1,0.963,1,,100,mean,1,0,1,\n"
+    "recall,\"density=8,keys=256\",1,test,exact,,,asentmax,measured,,,64,128,128,,0.5,0.4038,0.5962,,100,mean,1,0,1,\n"
+    "recall,\"density=8,keys=256\",1,test,exact,,,softmax,measured,,,64,64,64,,0,0,0.037,,100,mean,1,0,1,\n"
+    "recall,\"density=8,keys=256\",1,test,exact,,,softmax,measured,,,64,128,128,,,,,,,mean,,,,failed: out of memory: "
     "batch 1\n";
 
 const char* const kLatex =
     "% needs \\usepackage{booktabs,xcolor}\n"
     "\\begin{table}\n"
-    "\\caption{recall:density=8,keys=256 - exact match, percent. mean of 1 run a cell; data seed 0; n = 100 samples; "
+    "\\caption{recall:density=8,keys=256 - exact match, percent. 1 run; data seed 0; n = 100 samples; "
     "test split; intervals: 95 \\% Wilson; inspired: none. (1) failed: out of memory: batch 1.}\n"
     "\\begin{tabular}{lrrr}\n"
     "\\toprule\n"

@@ -30,6 +30,31 @@ TEST(McNemar, IsOneWithoutEvidence) {
   EXPECT_THROW(mcnemar_exact_worse(1, -3), std::invalid_argument);
 }
 
+TEST(SignFlip, IsMcNemarForDifferencesOfOne) {
+  for (const auto& [first, second] : {std::pair<int, int>{10, 2}, {5, 0}, {4, 4}, {0, 7}, {40, 25}}) {
+    std::vector<std::int64_t> differences(static_cast<std::size_t>(first), 1);
+    differences.resize(static_cast<std::size_t>(first + second), -1);
+    differences.resize(differences.size() + 3, 0);
+    EXPECT_NEAR(sign_flip_test(differences), mcnemar_exact(first, second), 1e-12) << first << " " << second;
+  }
+}
+
+TEST(SignFlip, CountsTheSignsThatReachTheSum) {
+  EXPECT_EQ(sign_flip_test({}), 1);
+  EXPECT_EQ(sign_flip_test(std::vector<std::int64_t>{0, 0}), 1);
+  // Of 8 sums of +-3, +-2, +-1, 6 and -6 alone reach 6; 4, 4 (3 + 2 - 1) and below do not.
+  EXPECT_NEAR(sign_flip_test(std::vector<std::int64_t>{3, 2, 1}), 2.0 / 8, 1e-15);
+  // 3 + 2 - 1 = 4 is reached by 6 and 4, and by their opposites.
+  EXPECT_NEAR(sign_flip_test(std::vector<std::int64_t>{3, 2, -1}), 4.0 / 8, 1e-15);
+}
+
+TEST(SignFlip, TheNormalDistributionGivesTheSameWhereTheWorkIsLarge) {
+  // 3,000 differences of 50: the exact test of the same signs in units of 1 is McNemar's.
+  std::vector<std::int64_t> differences(1550, 50);
+  differences.resize(3000, -50);
+  EXPECT_NEAR(sign_flip_test(differences), mcnemar_exact(1550, 1450), 0.004);
+}
+
 TEST(Holm, MultipliesStepDown) {
   // Sorted 0.005, 0.01, 0.03, 0.04 times 4, 3, 2, 1, made monotone: 0.02, 0.03, 0.06, 0.06.
   const std::vector<double> adjusted = holm_adjust(std::vector<double>{0.01, 0.04, 0.03, 0.005});

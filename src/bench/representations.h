@@ -1,0 +1,30 @@
+// Distances between what a model makes of different inputs, by depth.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "bench/predictor.h"
+#include "record/record.h"
+#include "stats/sums.h"
+
+namespace lenbench {
+
+// Sums over pairs of samples next to each other in index order, so that batch boundaries change nothing.
+class RepresentationMeter {
+ public:
+  // The states of one call (Probe::states), following those added before.
+  void add(const Probe& probe);
+  // Means by depth; empty without a pair. A distance that is not finite is left undefined.
+  std::vector<RepresentationDistance> result() const;
+
+ private:
+  struct Sums {
+    CompensatedSum distance, cosine;
+  };
+  std::vector<double> last_;
+  std::vector<Sums> depths_;
+  std::int64_t pairs_ = 0;
+};
+
+}  // namespace lenbench
