@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "checkpoint/family.h"
+
 namespace lenbench {
 namespace {
 
@@ -11,6 +13,16 @@ constexpr std::int64_t kScratchElements = std::int64_t{1} << 20;
 constexpr std::int64_t kStatisticsBytes = 44;
 // Kernels' scratch and what the allocator keeps.
 constexpr std::int64_t kConstantBytes = std::int64_t{11} << 20;
+
+// What the reference path holds besides, where windows or capped scores ask for it: a block of scores, its masks, and the
+// intermediates of its normalizer and statistics.
+std::int64_t reference_bytes(const DecoderConfig& config, std::int64_t element, std::int64_t batch,
+                             std::int64_t tokens) {
+  const bool is_windowed = std::any_of(config.windows.begin(), config.windows.end(),
+                                       [&](std::int64_t window) { return window > 0 && window < tokens; });
+  if (config.score_softcap == 0 && !is_windowed) return 0;
+  return std::max(kScratchElements, batch * config.num_heads * tokens) * (5 * element + 26);
+}
 
 }  // namespace
 
@@ -36,7 +48,24 @@ std::int64_t predicted_evaluation_bytes(const DecoderConfig& config, std::int64_
   const std::int64_t logits =
       std::min(std::max(kLogitBytes, config.vocab_size * 8), batch * judged * config.vocab_size * 8);
   const std::int64_t judging = batch * judged * element * config.hidden_size + logits * 7 / 2;
-  return std::max({attending, passing, judging}) + kConstantBytes;
+  return std::max({attending + reference_bytes(config, element, batch, tokens), passing, judging}) + kConstantBytes;
+}
+
+std::int64_t converted_bytes(const Checkpoint& checkpoint, std::int64_t element) {
+  std::int64_t stored = 0;
+  for (const auto& [name, view] : checkpoint.tensors()) stored += std::ssize(view.bytes);
+  if (stored <= kConvertedBytes) return 0;
+  // One layer and the output weights are converted at a time.
+  const DecoderConfig& config = checkpoint.config();
+  std::int64_t layer = 0, output = 0;
+  for (const TensorSpec& spec : tensor_specs(config)) {
+    const TensorView& view = checkpoint.tensors().at(stored_tensor(config, spec).name);
+    if (dtype_bytes(view.dtype) == element && stored_tensor(config, spec).layout == Layout::kSame) continue;
+    const std::int64_t bytes = num_elements(spec) * element;
+    if (spec.name.starts_with("model.layers.0.")) layer += bytes;
+    if (spec.name == (config.tie_word_embeddings ? "model.embed_tokens.weight" : "lm_head.weight")) output = bytes;
+  }
+  return layer + output;
 }
 
 }  // namespace lenbench

@@ -248,7 +248,9 @@ void SafetensorsFile::parse(std::span<const std::byte> file) {
   }
   check_layout(extents, data_bytes, where);
   for (const Extent& extent : extents) {
-    tensors_[extent.name].bytes = file.subspan(8 + header_bytes + extent.begin, extent.end - extent.begin);
+    TensorView& view = tensors_[extent.name];
+    view.bytes = file.subspan(8 + header_bytes + extent.begin, extent.end - extent.begin);
+    view.owner = storage_;
   }
 }
 

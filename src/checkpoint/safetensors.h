@@ -17,12 +17,12 @@ namespace lenbench {
 
 inline constexpr std::uint64_t kMaxSafetensorsHeaderBytes = 100'000'000;
 
-// One tensor inside a file. `bytes` lives as long as the file object (or a copy of it) that it came from, and need not
-// be aligned.
+// One tensor inside a file. `bytes` lives as long as `owner` does, and need not be aligned.
 struct TensorView {
   Dtype dtype = Dtype::kF32;
   std::vector<std::int64_t> shape;
   std::span<const std::byte> bytes;
+  std::shared_ptr<const void> owner;  // the mapped file
   std::int64_t num_elements() const;
 };
 

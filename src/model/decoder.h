@@ -1,6 +1,7 @@
-// The Gemma-2-shaped decoder of the reference (paper.md 3.1): embeddings times sqrt(E); per layer RMSNorm before and
-// after attention and before and after a GeGLU MLP (tanh approximation), weights stored as w of (1 + w); final
-// RMSNorm; output weights of their own or tied. Scores are scaled by 1/sqrt(D). No dropout, no biases but the scaler's.
+// The one decoder of every family, as DecoderConfig says: embeddings, scaled or with positions added; per layer a norm,
+// attention, perhaps a norm behind it, a second norm and a plain or gated MLP, perhaps a norm behind it, one after the
+// other or side by side; a final norm; output weights of their own or tied, logits perhaps capped. lenbench's own family
+// is the Gemma-2-shaped decoder of the reference (paper.md 3.1). No dropout.
 // Letters: B rows of a batch, T tokens, E width, H query heads, G key/value heads, D head size, Q judged rows of a
 // batch row, N rows in all, V vocabulary.
 #pragma once
@@ -10,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,7 +47,7 @@ struct EvaluationRequest {
   AttentionPath path = AttentionPath::kAuto;
   // kAnswer: statistics of the wanted rows; kAll: of the first `lengths[b]` rows of each batch row.
   ProbeRows probe = ProbeRows::kNone;
-  std::vector<std::int64_t> lengths;        // [B]; needed for kAll
+  std::vector<std::int64_t> lengths;        // [B] tokens of each row; empty: T. Needed for kAll
   at::Tensor source_keys_BQ;                // int64 [B, Q]: keys for source mass, -1: none; undefined: none at all
   std::vector<HeadStats>* stats = nullptr;  // [layers * H], layer-major, added to
   // Sees each layer's request before it is answered; every row of the last layer is then computed, wanted or not.
@@ -57,9 +59,12 @@ struct EvaluationRequest {
 
 class Decoder {
  public:
-  // `parameters` are exactly those of tensor_specs(config), in that order, of one type (fp32 or fp64) and device;
-  // std::invalid_argument otherwise. Tensors are shared, not copied: an optimizer that changes them in place changes
-  // the model. Throws Error for a configuration out of range.
+  // `parameters` are exactly those of tensor_specs(config), in that order, on one device; std::invalid_argument
+  // otherwise. Tensors are shared, not copied: an optimizer that changes them in place changes the model. `compute` is
+  // fp32 or fp64; parameters of another type are converted a layer at a time whenever they are needed, which keeps a
+  // large model at its stored size. Throws Error for a configuration out of range.
+  Decoder(DecoderConfig config, std::vector<NamedTensor> parameters, at::ScalarType compute);
+  // All parameters of one type, in which it computes.
   Decoder(DecoderConfig config, std::vector<NamedTensor> parameters);
 
   // New parameters on the CPU; a pure function of its arguments for one version of LibTorch.
@@ -70,7 +75,7 @@ class Decoder {
   const std::vector<NamedTensor>& parameters() const { return parameters_; }
   // std::invalid_argument for an unknown name.
   const at::Tensor& parameter(const std::string& name) const;
-  at::ScalarType dtype() const;
+  at::ScalarType dtype() const { return dtype_; }
   // [H]; see Probe::head_has_position.
   std::vector<bool> head_has_position() const { return position_->head_has_position(); }
 
@@ -83,39 +88,57 @@ class Decoder {
   // only (all rows under kAll). Peak memory is about 5 * B * T * max(E, H * D) elements plus a constant.
   at::Tensor hidden(const EvaluationRequest& request) const;
 
-  // [N, E] from `hidden` to [N, V].
-  at::Tensor logits(const at::Tensor& hidden_NE) const;
+  // [N, E] from `hidden` to [N, V]. `output_VE` is output_weights(), which a caller with many calls keeps.
+  at::Tensor logits(const at::Tensor& hidden_NE, const at::Tensor& output_VE) const;
+  at::Tensor logits(const at::Tensor& hidden_NE) const { return logits(hidden_NE, output_weights()); }
+  // [V, E] in the type of computation.
+  at::Tensor output_weights() const;
 
   // Rows that `hidden` handles at a time in projections and MLP, per batch row.
   std::int64_t chunk_tokens(std::int64_t batch) const;
 
  private:
+  struct Affine {
+    at::Tensor weight, bias;  // [out, in] and [out], or a norm's [E]; undefined where there is none
+  };
   struct Layer {
-    at::Tensor input_norm_E, post_attention_norm_E, pre_mlp_norm_E, post_mlp_norm_E;
-    at::Tensor q_proj, k_proj, v_proj, o_proj;  // [out, in]
-    at::Tensor gate_proj, up_proj, down_proj;
+    std::int64_t index = 0;
+    Affine input_norm, post_attention_norm, pre_mlp_norm, post_mlp_norm;
+    Affine q, k, v, o, q_norm, k_norm;
+    Affine gate, up, down;
     TransformWeights transform;
   };
   struct Projected {
     at::Tensor q_BHQD, k_BGKD, v_BGKD;
   };
+  // The tokens of each text, for encodings that depend on them.
+  using Lengths = std::span<const std::int64_t>;
 
-  at::Tensor norm(const at::Tensor& x, const at::Tensor& weight_E) const;
-  at::Tensor embed(const at::Tensor& tokens) const;
-  at::Tensor queries(const Layer& layer, const at::Tensor& h_BTE, const at::Tensor& positions_BT) const;
-  at::Tensor keys(const Layer& layer, const at::Tensor& h_BTE, const at::Tensor& positions_BT) const;
+  Affine affine(const std::string& name) const;
+  at::Tensor in_compute_type(const at::Tensor& parameter) const;
+  // A layer with every weight in the type of computation.
+  Layer ready(std::size_t layer) const;
+  at::Tensor linear(const at::Tensor& x, const Affine& map) const;
+  at::Tensor norm(const at::Tensor& x, const Affine& weights) const;
+  at::Tensor embed(const at::Tensor& tokens_BT, std::int64_t first_position) const;
+  at::Tensor queries(const Layer& layer, const at::Tensor& h_BTE, const at::Tensor& positions_BT,
+                     Lengths lengths) const;
+  at::Tensor keys(const Layer& layer, const at::Tensor& h_BTE, const at::Tensor& positions_BT, Lengths lengths) const;
   at::Tensor values(const Layer& layer, const at::Tensor& h_BTE) const;
+  at::Tensor mlp(const Layer& layer, const at::Tensor& h) const;
   // The block's output from attention's result, [..., H * D], and the residual stream before it, [..., E].
   at::Tensor finish_block(const Layer& layer, const at::Tensor& x, const at::Tensor& attended) const;
   AttendRequest attend_request(const Layer& layer, Projected projected, at::Tensor positions_BQ) const;
-  Projected project(const Layer& layer, const at::Tensor& x_BTE, bool with_queries) const;
+  Projected project(const Layer& layer, const at::Tensor& x_BTE, bool with_queries, Lengths lengths) const;
 
   DecoderConfig config_;
   std::vector<NamedTensor> parameters_;
+  at::ScalarType dtype_;
   std::shared_ptr<const PositionEncoding> position_;
   std::shared_ptr<const AttentionTransform> transform_;
   std::vector<double> slopes_;
-  at::Tensor embedding_VE_, head_VE_, final_norm_E_;
+  at::Tensor embedding_VE_, positions_PE_, head_VE_;
+  Affine final_norm_;
   std::vector<Layer> layers_;
 };
 

@@ -107,13 +107,13 @@ class DecoderPredictor final : public Predictor {
     evaluation.positions_BQ = evaluation.positions_BQ.to(device);
     if (evaluation.source_keys_BQ.defined()) evaluation.source_keys_BQ = evaluation.source_keys_BQ.to(device);
 
-    const at::Tensor hidden_BQE = decoder_.hidden(evaluation);
+    const at::Tensor hidden_BQE = decoder_.hidden(evaluation), output_VE = decoder_.output_weights();
     std::vector<SamplePrediction> predictions;
     for (std::int64_t b = 0; b < std::ssize(samples); ++b) {
       const std::vector<ScoredToken>& scored = samples[static_cast<std::size_t>(b)].scored;
       std::vector<std::int32_t> targets;
       for (const ScoredToken& token : scored) targets.push_back(token.target);
-      JudgedRows judged = judge(decoder_, hidden_BQE.select(0, b).slice(0, 0, std::ssize(scored)), targets);
+      JudgedRows judged = judge(decoder_, output_VE, hidden_BQE.select(0, b).slice(0, 0, std::ssize(scored)), targets);
       SamplePrediction prediction;
       for (std::size_t i = 0; i < scored.size() && prediction.first_nonfinite < 0; ++i) {
         if (judged.argmax[i] < 0) prediction.first_nonfinite = scored[i].position;

@@ -2,6 +2,7 @@
 #include "model/weights.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
 #include <ATen/ops/isfinite.h>
 
 #include <cstring>
@@ -12,6 +13,8 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
+#include "checkpoint/family.h"
+#include "checkpoint/memory.h"
 
 namespace lenbench {
 namespace {
@@ -38,6 +41,25 @@ at::ScalarType scalar_type(Dtype dtype) {
   throw std::logic_error("scalar_type: no such dtype");
 }
 
+// What a family keeps, as the decoder wants it: a view where strides can say it.
+at::Tensor as_ours(const DecoderConfig& config, const StoredTensor& stored, const at::Tensor& tensor) {
+  const std::int64_t D = config.head_dim, queries = config.num_heads * D, keys = config.num_kv_heads * D;
+  switch (stored.layout) {
+    case Layout::kSame:
+      return tensor;
+    case Layout::kTransposed:
+      return tensor.dim() == 2 ? tensor.t() : tensor;
+    case Layout::kQkvColumns: {
+      const at::Tensor rows = tensor.dim() == 2 ? tensor.t() : tensor;
+      if (stored.part == 0) return rows.narrow(0, 0, queries);
+      return rows.narrow(0, queries + (stored.part - 1) * keys, keys);
+    }
+    case Layout::kQkvByHead:
+      return tensor.unflatten(0, {config.num_heads, 3, D}).select(1, stored.part).flatten(0, 1);
+  }
+  throw std::logic_error("as_ours: no such layout");
+}
+
 }  // namespace
 
 at::Tensor to_tensor(const TensorView& view) {
@@ -46,18 +68,36 @@ at::Tensor to_tensor(const TensorView& view) {
   return tensor;
 }
 
-Decoder load_decoder(const Checkpoint& checkpoint, at::ScalarType dtype) {
+at::Tensor to_mapped_tensor(const TensorView& view) {
+  const auto address = reinterpret_cast<std::uintptr_t>(view.bytes.data());
+  if (view.bytes.empty() || address % static_cast<std::uintptr_t>(dtype_bytes(view.dtype)) != 0) return to_tensor(view);
+  return at::from_blob(const_cast<std::byte*>(view.bytes.data()), view.shape, [owner = view.owner](void*) {},
+                       at::TensorOptions().dtype(scalar_type(view.dtype)));
+}
+
+Decoder load_decoder(const Checkpoint& checkpoint, const DecoderConfig& config, at::ScalarType dtype) {
   checkpoint.check_finite();
+  std::int64_t stored_bytes = 0;
+  for (const auto& [name, view] : checkpoint.tensors()) stored_bytes += std::ssize(view.bytes);
+  const bool is_large = stored_bytes > kConvertedBytes;
   std::vector<NamedTensor> parameters;
-  for (const TensorSpec& spec : tensor_specs(checkpoint.config())) {
-    at::Tensor tensor = to_tensor(checkpoint.tensors().at(spec.name)).to(dtype);
-    if (!at::isfinite(tensor).all().item<bool>()) {
-      throw Error(printable(checkpoint.files().folder) + ": tensor '" + spec.name +
+  for (const TensorSpec& spec : tensor_specs(config)) {
+    const StoredTensor stored = stored_tensor(checkpoint.config(), spec);
+    const TensorView& view = checkpoint.tensors().at(stored.name);
+    at::Tensor tensor = as_ours(config, stored, is_large ? to_mapped_tensor(view) : to_tensor(view));
+    if (!is_large) tensor = tensor.to(dtype).contiguous();
+    const bool may_overflow = view.dtype == Dtype::kF64 && dtype != at::kDouble;
+    if ((!is_large || may_overflow) && !at::isfinite(tensor.to(dtype)).all().item<bool>()) {
+      throw Error(printable(checkpoint.files().folder) + ": tensor '" + stored.name +
                   "' holds values too large for the type it is computed in; use --dtype float64");
     }
     parameters.emplace_back(spec.name, std::move(tensor));
   }
-  return Decoder(checkpoint.config(), std::move(parameters));
+  return Decoder(config, std::move(parameters), dtype);
+}
+
+Decoder load_decoder(const Checkpoint& checkpoint, at::ScalarType dtype) {
+  return load_decoder(checkpoint, checkpoint.config(), dtype);
 }
 
 void save_checkpoint(const std::string& folder, const Decoder& decoder, const Origin& origin, Dtype stored) {
