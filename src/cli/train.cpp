@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/names.h"
+#include "base/numbers.h"
 #include "cli/backend_loader.h"
 #include "cli/command.h"
 #include "cli/flag_set.h"
@@ -47,16 +48,18 @@ class Train : public Command {
   void define(FlagSet& flags) override {
     flags.positional("RECIPE", recipe_, "Recipe file, or the name of a bundled one");
     flags.value("-o,--output", output_, "DIR", "Folder of the checkpoint; an unfinished training there resumes", true);
+    flags.value("--seed", seed_, "N", "Seed in place of the recipe's; the checkpoint is then named NAME-seedN");
     flags.value("--threads", threads_, "N", "CPU threads; 0: all");
     flags.flag("--overwrite", overwrite_, "Replace a checkpoint that is already in DIR");
   }
 
-  int run(const Parsed&) override {
+  int run(const Parsed& parsed) override {
     TrainOptions options;
     options.recipe_path = find_recipe(recipe_);
     options.output_dir = output_;
     options.threads = static_cast<int>(std::min<std::int64_t>(parse_at_least(threads_, "--threads", 0), 4096));
     options.overwrite = overwrite_;
+    if (parsed.has("--seed")) options.seed = parse_uint(seed_, "--seed");
     const std::unique_ptr<Backend> backend = load_backend();
     const std::atomic<bool>* stop = watch_interrupts();
     ProgressLine line;
@@ -74,8 +77,7 @@ class Train : public Command {
       backend->train(options, progress);
     } catch (const Interrupted&) {
       line.clear();
-      print_note("stopped; the same command resumes from the last saved state in '" + output_ +
-                 "', or starts anew where none was saved yet");
+      print_note("stopped; the same command resumes from the state saved in '" + output_ + "'");
       return kInterruptedExit;
     }
     line.clear();
@@ -84,7 +86,7 @@ class Train : public Command {
   }
 
  private:
-  std::string recipe_, output_, threads_ = "0";
+  std::string recipe_, output_, threads_ = "0", seed_;
   bool overwrite_ = false;
 };
 

@@ -4,11 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 
+#include "base/error.h"
 #include "base/files.h"
 #include "base/json.h"
 #include "base/names.h"
+#include "base/numbers.h"
 #include "checkpoint/checkpoint.h"
 #include "tests/base/expect_error.h"
 #include "tests/train/tiny_recipe.h"
@@ -25,17 +28,23 @@ struct TinyRun {
   explicit TinyRun(const nlohmann::ordered_json& json = tiny_recipe())
       : recipe(write_recipe(folder, json)), output(folder / "out") {}
 
+  TrainOptions options() const {
+    TrainOptions options;
+    options.recipe_path = recipe;
+    options.output_dir = output;
+    options.threads = 1;
+    return options;
+  }
+
   int train(std::int64_t stop_after = 0, bool overwrite = false) {
     int reports = 0;
-    train_recipe({.recipe_path = recipe,
-                  .output_dir = output,
-                  .threads = 1,
-                  .stop_after_steps = stop_after,
-                  .overwrite = overwrite},
-                 [&](const TrainProgress& progress) {
-                   ++reports;
-                   EXPECT_LE(progress.step, progress.num_steps);
-                 });
+    TrainOptions chosen = options();
+    chosen.stop_after_steps = stop_after;
+    chosen.overwrite = overwrite;
+    train_recipe(chosen, [&](const TrainProgress& progress) {
+      ++reports;
+      EXPECT_LE(progress.step, progress.num_steps);
+    });
     return reports;
   }
   std::vector<nlohmann::ordered_json> log() const {
@@ -95,6 +104,54 @@ TEST(Trainer, AKilledRunEndsWithTheSameBytes) {
     a.erase("seconds");
     b.erase("seconds");
     EXPECT_EQ(a, b);
+  }
+}
+
+// What an interrupt does: the step that was reported is kept, though no save was due.
+TEST(Trainer, AnExceptionOfTheProgressCallbackSavesTheStateFirst) {
+  TinyRun whole, parts;
+  whole.train();
+  EXPECT_THROW(train_recipe(parts.options(),
+                            [](const TrainProgress& now) {
+                              if (now.step == 2) throw Error("stop");
+                            }),
+               Error);
+  EXPECT_EQ(parts.train(), 10);  // steps 3 to 12
+  EXPECT_EQ(read_file(whole.output + "/model.safetensors"), read_file(parts.output + "/model.safetensors"));
+}
+
+TEST(Trainer, ASeedOnTheCommandLineIsThatOfAnEditedRecipe) {
+  auto json = tiny_recipe();
+  json["seed"] = 11;
+  TinyRun edited(json), chosen;
+  edited.train();
+  TrainOptions options = chosen.options();
+  options.seed = 11;
+  train_recipe(options, [](const TrainProgress&) {});
+  EXPECT_EQ(read_file(edited.output + "/model.safetensors"), read_file(chosen.output + "/model.safetensors"));
+  const Origin origin = Checkpoint::open(chosen.output).origin();
+  EXPECT_EQ(origin.name, "tiny-seed11");
+  EXPECT_EQ(origin.recipe, "tiny");
+  EXPECT_EQ(origin.seed, 11u);
+}
+
+// With one judged row a sample both shares are the same number; with more, whole samples are the rarer.
+TEST(Trainer, ValidationCountsTokensAndWholeSamples) {
+  for (const bool single : {true, false}) {
+    auto json = tiny_recipe();
+    const std::string task = std::string("recall:keys=6,values=4,filler=4,repeat=true,queries=") + (single ? "1" : "4");
+    json["sources"] = {{{"task", task}}};
+    json["validation"] = {{"task", task}, {"length", 24}, {"samples", 40}, {"every_steps", 12}};
+    TinyRun run(json);
+    run.train();
+    const nlohmann::ordered_json end = run.log().back();
+    const double token = end["validation_accuracy"], exact = end["validation_exact"];
+    if (single) {
+      EXPECT_EQ(token, exact);
+    }
+    EXPECT_LE(exact, token);
+    EXPECT_DOUBLE_EQ(exact * 40, std::round(exact * 40));
+    EXPECT_EQ(Checkpoint::open(run.output).origin().facts.at("validation_exact"), format_real(exact));
   }
 }
 
