@@ -34,6 +34,10 @@ std::string folder_name(const std::string& path) {
 }
 
 double largest_difference(const TensorView& left, const TensorView& right) {
+  if (left.dtype == right.dtype && !first_nonfinite(left.dtype, left.bytes) &&
+      std::equal(left.bytes.begin(), left.bytes.end(), right.bytes.begin(), right.bytes.end())) {
+    return 0;
+  }
   double largest = 0;
   for (std::int64_t i = 0; i < left.num_elements(); ++i) {
     const double difference =

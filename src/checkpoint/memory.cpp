@@ -51,10 +51,14 @@ std::int64_t predicted_evaluation_bytes(const DecoderConfig& config, std::int64_
   return std::max({attending + reference_bytes(config, element, batch, tokens), passing, judging}) + kConstantBytes;
 }
 
+std::int64_t stored_bytes(const Checkpoint& checkpoint) {
+  std::int64_t bytes = 0;
+  for (const auto& [name, view] : checkpoint.tensors()) bytes += std::ssize(view.bytes);
+  return bytes;
+}
+
 std::int64_t converted_bytes(const Checkpoint& checkpoint, std::int64_t element) {
-  std::int64_t stored = 0;
-  for (const auto& [name, view] : checkpoint.tensors()) stored += std::ssize(view.bytes);
-  if (stored <= kConvertedBytes) return 0;
+  if (stored_bytes(checkpoint) <= kConvertedBytes) return 0;
   // One layer and the output weights are converted at a time.
   const DecoderConfig& config = checkpoint.config();
   std::int64_t layer = 0, output = 0;
@@ -66,6 +70,27 @@ std::int64_t converted_bytes(const Checkpoint& checkpoint, std::int64_t element)
     if (spec.name == (config.tie_word_embeddings ? "model.embed_tokens.weight" : "lm_head.weight")) output = bytes;
   }
   return layer + output;
+}
+
+Operations evaluation_operations(const DecoderConfig& config, std::int64_t tokens, std::int64_t judged) {
+  const auto T = static_cast<double>(tokens), Q = static_cast<double>(std::min(judged, tokens));
+  const auto width = static_cast<double>(config.hidden_size);
+  const auto queries = static_cast<double>(config.num_heads * config.head_dim);
+  const auto keys = static_cast<double>(config.num_kv_heads * config.head_dim);
+  const double mlp = width * static_cast<double>(config.intermediate_size) * (config.gated_mlp ? 3 : 2);
+  Operations operations;
+  for (std::int64_t layer = 0; layer < config.num_layers; ++layer) {
+    // The last layer has queries and MLP for the judged rows alone.
+    const bool last = layer + 1 == config.num_layers;
+    const double rows = last ? Q : T;
+    const auto window = static_cast<double>(config.window(layer));
+    double visible = last ? Q * T : T * (T + 1) / 2;
+    if (window > 0 && window < T) visible = last ? Q * window : window * T - window * (window - 1) / 2;
+    operations.attention += 4 * queries * visible;
+    operations.rest += 2 * (2 * T * width * keys + rows * (2 * width * queries + mlp));
+  }
+  operations.rest += 2 * Q * width * static_cast<double>(config.vocab_size);
+  return operations;
 }
 
 }  // namespace lenbench

@@ -22,8 +22,18 @@ std::int64_t evaluation_chunk_tokens(const DecoderConfig& config, std::int64_t b
 std::int64_t predicted_evaluation_bytes(const DecoderConfig& config, std::int64_t element_bytes, std::int64_t batch,
                                         std::int64_t tokens, std::int64_t judged);
 
+// Bytes of all tensors as they are stored.
+std::int64_t stored_bytes(const Checkpoint& checkpoint);
+
 // Bytes of weights that are converted while an evaluation needs them, for elements of `element_bytes`; 0 for checkpoints
 // that are converted when they are loaded.
 std::int64_t converted_bytes(const Checkpoint& checkpoint, std::int64_t element_bytes);
+
+// Floating-point operations of one pass over `tokens` tokens with `judged` judged rows, a multiplication and an addition
+// being two: of the attention (scores and weighted values of visible keys) and of all else (projections, MLP, output).
+struct Operations {
+  double attention = 0, rest = 0;
+};
+Operations evaluation_operations(const DecoderConfig& config, std::int64_t tokens, std::int64_t judged);
 
 }  // namespace lenbench

@@ -33,7 +33,7 @@ class SafetensorsFile {
  public:
   // Maps the file. Throws Error naming the file and what is wrong: missing, a folder, another format, cut off (with the
   // number of bytes missing), malformed header, duplicate name, unsupported dtype, offsets that overlap or leave gaps.
-  // The file must not shrink while it is open.
+  // A file that shrinks while it is open ends the process (mapped_file.h).
   explicit SafetensorsFile(const std::string& path);
   // The same from memory; `where` stands for the path in messages.
   static SafetensorsFile from_bytes(std::string bytes, const std::string& where);

@@ -39,7 +39,10 @@ class Run : public Command {
     flags.value("--threads", threads_, "N", "CPU threads; 0: all");
     flags.value("--attention-path", attention_path_, "NAME", "auto, reference or streaming");
     flags.value("--transform", transform_, "NAME",
-                "Change the attention transform at inference: adaptive-temperature (softmax models)");
+                "Change the attention at inference: adaptive-temperature, ssmax:s=0.43 or entmax:alpha=1.5");
+    flags.value("--alpha", alpha_, "A", "Short for --transform entmax:alpha=A, and goes with ssmax");
+    flags.value("--rope-scaling", rope_scaling_, "NAME:k=v",
+                "Change RoPE at inference: linear, dynamic, llama3 or yarn, as in yarn:factor=4; or none");
     flags.value("--batch", batch_, "N", "Samples a forward pass; 0: from the memory budget");
     flags.value("--memory", memory_, "BYTES", "Memory budget above the model, e.g. 2GiB");
     flags.value("--max-positions", max_positions_, "N", "Most tokens a sample may feed; longer cells are skipped");
@@ -62,7 +65,7 @@ class Run : public Command {
     SessionRequest request = read_request(parsed);
     request.choice = choose_model(model_);
     if (dry_run_) {
-      print_out(dry_run_text(request, describe_unloaded(request.choice)));
+      print_out(dry_run_text(request, describe_unloaded(request.choice, request.open)));
       return 0;
     }
     return run_session(request);
@@ -104,6 +107,8 @@ class Run : public Command {
     request.open.dtype = dtype_;
     request.open.attention_path = attention_path_;
     request.open.transform = transform_;
+    request.open.alpha = alpha_;
+    request.open.rope_scaling = rope_scaling_;
     const std::int64_t threads = parse_at_least(threads_, "--threads", 0);
     if (threads > 4096) throw Error("--threads is " + threads_ + "; it must be at most 4096");
     request.open.threads = static_cast<int>(threads);
@@ -159,7 +164,8 @@ class Run : public Command {
   }
 
   std::string model_, samples_ = "200", output_, seed_ = "0", split_ = "test", probe_, device_ = "cpu";
-  std::string dtype_ = "float32", threads_ = "0", attention_path_ = "auto", transform_, batch_ = "0", memory_;
+  std::string dtype_ = "float32", threads_ = "0", attention_path_ = "auto", batch_ = "0", memory_;
+  std::string transform_, alpha_, rope_scaling_;
   std::string max_positions_, data_;
   std::vector<std::string> tasks_, lengths_, samples_at_, files_;
   bool overwrite_ = false, allow_nonfinite_ = false, dry_run_ = false, json_ = false;
@@ -174,6 +180,7 @@ CommandEntry run_command() {
           "lenbench run recall-asentmax-nape --tasks recall --lengths 64..65536 --samples 200 \\\n"
           "    --samples-at 16384=32,65536=8 -o out.jsonl\n"
           "lenbench run path/to/checkpoint --tasks recall:density=4,mqmtar --lengths 64,96,128 --dry-run\n"
+          "lenbench run path/to/llama --rope-scaling yarn:factor=4 --lengths 64..4096 -o out.jsonl\n"
           "lenbench run path/to/checkpoint --lengths 1024 --text book.txt letters.txt\n"
           "lenbench gen recall --length 256 --n 50 > set.jsonl && lenbench run oracle --data set.jsonl",
           [] { return std::unique_ptr<Command>(std::make_unique<Run>()); }};

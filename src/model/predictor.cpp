@@ -17,6 +17,7 @@
 #include "base/names.h"
 #include "base/text.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/inference_change.h"
 #include "checkpoint/memory.h"
 #include "model/batch.h"
 #include "model/judge.h"
@@ -29,13 +30,15 @@ std::string first_line(const std::string& text) { return printable(text.substr(0
 
 class DecoderPredictor final : public Predictor {
  public:
-  DecoderPredictor(Decoder decoder, PredictorInfo info, AttentionPath path)
-      : decoder_(std::move(decoder)), info_(std::move(info)), path_(path) {
+  DecoderPredictor(Decoder decoder, PredictorInfo info, AttentionPath path, std::int64_t weights_bytes)
+      : decoder_(std::move(decoder)), info_(std::move(info)), path_(path), weights_bytes_(weights_bytes) {
     const DecoderConfig& config = decoder_.config();
     info_.num_parameters = num_parameters(config);
     info_.vocab_size = config.vocab_size;
     info_.transform = config.transform_name();
-    info_.positions = config.positions;
+    info_.positions = config.positions_name();
+    info_.max_positions = config.max_positions;
+    info_.rows_depend_on_length = config.rows_depend_on_length();
     info_.dtype = decoder_.dtype() == at::kDouble ? "float64" : "float32";
   }
 
@@ -62,7 +65,8 @@ class DecoderPredictor final : public Predictor {
   }
 
   std::int64_t predicted_bytes(std::int64_t rows, std::int64_t tokens, std::int64_t scored) const override {
-    return predicted_evaluation_bytes(decoder_.config(), decoder_.dtype() == at::kDouble ? 8 : 4, rows, tokens, scored);
+    const std::int64_t element_bytes = decoder_.dtype() == at::kDouble ? 8 : 4;
+    return predicted_evaluation_bytes(decoder_.config(), element_bytes, rows, tokens, scored) + weights_bytes_;
   }
 
  private:
@@ -160,7 +164,9 @@ class DecoderPredictor final : public Predictor {
       all.resize(layers.size() * num_heads);
       for (std::size_t l = 0; l < layers.size(); ++l) {
         std::vector<HeadStats> heads(num_heads);
-        add_statistics(layers[l], evaluation.positions_BQ, mask_BQ.to(evaluation.positions_BQ.device()),
+        add_statistics(layers[l],
+                       visible_positions(evaluation.positions_BQ, decoder_.config().window(static_cast<std::int64_t>(l))),
+                       mask_BQ.to(evaluation.positions_BQ.device()),
                        evaluation.source_keys_BQ, heads);
         for (std::size_t h = 0; h < num_heads; ++h) all[l * num_heads + h].add(heads[h]);
       }
@@ -186,25 +192,13 @@ class DecoderPredictor final : public Predictor {
   Decoder decoder_;
   PredictorInfo info_;
   AttentionPath path_;
+  std::int64_t weights_bytes_;  // of weights that are converted while they are needed
 };
-
-void change_transform(DecoderConfig& config, const std::string& transform) {
-  if (transform.empty()) return;
-  if (transform != "adaptive-temperature") {
-    throw Error("transform '" + printable(transform) + "' cannot be applied at inference" +
-                did_you_mean(transform, {"adaptive-temperature"}) + "; only adaptive-temperature can");
-  }
-  const bool plain = config.entmax_alpha == 1 && !config.alpha_learnable && config.topk_size == 0;
-  if (!plain) {
-    throw Error("transform adaptive-temperature needs a softmax model; this one is " + config.transform_name());
-  }
-  config.adaptive_temperature = true;
-}
 
 }  // namespace
 
 std::unique_ptr<Predictor> make_predictor(Decoder decoder, PredictorInfo info, AttentionPath path) {
-  return std::make_unique<DecoderPredictor>(std::move(decoder), std::move(info), path);
+  return std::make_unique<DecoderPredictor>(std::move(decoder), std::move(info), path, 0);
 }
 
 AttentionPath parse_attention_path(const std::string& name) {
@@ -222,6 +216,11 @@ at::ScalarType parse_compute_dtype(const std::string& name) {
               "; use float32 or float64");
 }
 
+DecoderConfig inference_config(const Checkpoint& checkpoint, const OpenOptions& options) {
+  return changed_at_inference(checkpoint.config(), {options.transform, options.alpha, options.rope_scaling},
+                              checkpoint.origin().train_length);
+}
+
 std::unique_ptr<Predictor> open_predictor(const std::string& checkpoint_path, const OpenOptions& options) {
   const AttentionPath path = parse_attention_path(options.attention_path);
   const at::ScalarType dtype = parse_compute_dtype(options.dtype);
@@ -230,10 +229,7 @@ std::unique_ptr<Predictor> open_predictor(const std::string& checkpoint_path, co
   }
   if (options.threads > 0) at::set_num_threads(options.threads);
   const Checkpoint checkpoint = Checkpoint::open(checkpoint_path);
-  Decoder loaded = load_decoder(checkpoint, dtype);
-  DecoderConfig config = loaded.config();
-  change_transform(config, options.transform);
-  Decoder decoder(config, loaded.parameters());
+  Decoder decoder = load_decoder(checkpoint, inference_config(checkpoint, options), dtype);
 
   PredictorInfo info;
   info.name = checkpoint.name();
@@ -241,7 +237,8 @@ std::unique_ptr<Predictor> open_predictor(const std::string& checkpoint_path, co
   info.device = "cpu";
   info.attention_path = options.attention_path;
   info.train_length = checkpoint.origin().train_length;
-  return make_predictor(std::move(decoder), std::move(info), path);
+  const std::int64_t weights_bytes = converted_bytes(checkpoint, dtype == at::kDouble ? 8 : 4);
+  return std::make_unique<DecoderPredictor>(std::move(decoder), std::move(info), path, weights_bytes);
 }
 
 }  // namespace lenbench

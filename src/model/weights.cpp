@@ -75,23 +75,30 @@ at::Tensor to_mapped_tensor(const TensorView& view) {
                        at::TensorOptions().dtype(scalar_type(view.dtype)));
 }
 
-Decoder load_decoder(const Checkpoint& checkpoint, const DecoderConfig& config, at::ScalarType dtype) {
-  checkpoint.check_finite();
-  std::int64_t stored_bytes = 0;
-  for (const auto& [name, view] : checkpoint.tensors()) stored_bytes += std::ssize(view.bytes);
-  const bool is_large = stored_bytes > kConvertedBytes;
+std::vector<NamedTensor> stored_parameters(const Checkpoint& checkpoint, const DecoderConfig& config) {
   std::vector<NamedTensor> parameters;
   for (const TensorSpec& spec : tensor_specs(config)) {
     const StoredTensor stored = stored_tensor(checkpoint.config(), spec);
     const TensorView& view = checkpoint.tensors().at(stored.name);
-    at::Tensor tensor = as_ours(config, stored, is_large ? to_mapped_tensor(view) : to_tensor(view));
-    if (!is_large) tensor = tensor.to(dtype).contiguous();
-    const bool may_overflow = view.dtype == Dtype::kF64 && dtype != at::kDouble;
-    if ((!is_large || may_overflow) && !at::isfinite(tensor.to(dtype)).all().item<bool>()) {
-      throw Error(printable(checkpoint.files().folder) + ": tensor '" + stored.name +
+    parameters.emplace_back(spec.name, as_ours(config, stored, to_mapped_tensor(view)));
+  }
+  return parameters;
+}
+
+Decoder load_decoder(const Checkpoint& checkpoint, const DecoderConfig& config, at::ScalarType dtype) {
+  checkpoint.check_finite();
+  std::vector<NamedTensor> parameters = stored_parameters(checkpoint, config);
+  const bool converts = stored_bytes(checkpoint) <= kConvertedBytes;
+  for (auto& [name, tensor] : parameters) {
+    const bool may_overflow = tensor.scalar_type() == at::kDouble && dtype != at::kDouble;
+    if (!converts && !may_overflow) continue;
+    // A copy of its own, aligned as LibTorch likes it, whatever the file's layout is.
+    const at::Tensor converted = at::empty(tensor.sizes(), tensor.options().dtype(dtype)).copy_(tensor);
+    if (!at::isfinite(converted).all().item<bool>()) {
+      throw Error(printable(checkpoint.files().folder) + ": tensor '" + name +
                   "' holds values too large for the type it is computed in; use --dtype float64");
     }
-    parameters.emplace_back(spec.name, std::move(tensor));
+    if (converts) tensor = converted;
   }
   return Decoder(config, std::move(parameters), dtype);
 }

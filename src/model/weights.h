@@ -15,6 +15,9 @@ at::Tensor to_tensor(const TensorView& view);
 // The same on the mapped file itself, which it keeps alive; copied where the file does not align it. Never to be written.
 at::Tensor to_mapped_tensor(const TensorView& view);
 
+// The parameters of `config` as views of the mapped files, of their stored types.
+std::vector<NamedTensor> stored_parameters(const Checkpoint& checkpoint, const DecoderConfig& config);
+
 // The model on the CPU, computing in `dtype` (fp32 or fp64); kept as checkpoint/memory.h says. Throws Error naming the first tensor with a NaN or infinity,
 // as stored or after conversion.
 Decoder load_decoder(const Checkpoint& checkpoint, at::ScalarType dtype = at::kFloat);

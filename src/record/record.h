@@ -162,6 +162,9 @@ struct Measurement {
   std::vector<HeadMeans> heads;
   std::vector<HeadMeans> heads_right, heads_wrong;  // answer rows only: of answers that were right, and wrong
   std::int64_t nonfinite_samples = 0;
+  // The model's rows depend on the length of the whole text (dynamic RoPE scaling), so exact match is that of one pass
+  // over prompt and answer and not that of decoding.
+  bool teacher_forced = false;
   double seconds = 0;
   std::int64_t peak_bytes = 0;  // resident set high-water mark of the process
   template <class Visitor, class Self>
@@ -186,6 +189,7 @@ struct Measurement {
     visit.defaulted("heads_right", self.heads_right);
     visit.defaulted("heads_wrong", self.heads_wrong);
     visit("nonfinite_samples", self.nonfinite_samples);
+    visit.defaulted("teacher_forced", self.teacher_forced);
     visit("seconds", self.seconds);
     visit("peak_bytes", self.peak_bytes);
   }
