@@ -44,9 +44,9 @@ std::string kind_in(ConfigKeys& keys) {
   return type ? *type : old ? *old : "default";
 }
 
-// Versions of transformers that read YaRN's range of channels off max_position_embeddings, whatever
-// original_max_position_embeddings said: from 4.43, the first with YaRN, up to 4.50.
-bool wrote_yarn_by_context(const std::string& version) {
+// Versions of transformers with the first form of YaRN, 4.43 to 4.50: the range of channels is read off
+// max_position_embeddings, and neither original_max_position_embeddings nor mscale, mscale_all_dim and truncate are read.
+bool has_first_yarn(const std::string& version) {
   const std::vector<std::string> parts = split(version, '.');
   if (parts.size() < 2 || parts[0] != "4" || parts[1].empty() || parts[1].size() > 2) return false;
   if (!std::all_of(parts[1].begin(), parts[1].end(), [](char c) { return c >= '0' && c <= '9'; })) return false;
@@ -90,7 +90,11 @@ RopeScaling read_scaling(const Json& json, const DecoderConfig& config, const st
     scaling.mscale_all_dim = keys.real("mscale_all_dim", 0);
     scaling.truncate = keys.flag("truncate", true);
     keys.ignore({"finetuned"});
-    if (wrote_yarn_by_context(version)) scaling.original_positions = config.context;
+    if (has_first_yarn(version)) {
+      scaling.original_positions = config.context;
+      scaling.mscale = scaling.mscale_all_dim = 0;
+      scaling.truncate = true;
+    }
   }
   if (factor) {
     if (scaling.kind != Kind::kNone) scaling.factor = *factor;

@@ -126,7 +126,13 @@ TEST(Family, LengthsBeforeScalingFollowTransformers) {
   EXPECT_EQ(original(R"({"original_max_position_embeddings": 16, "rope_scaling": {"type": "yarn", "factor": 2.0,
       "original_max_position_embeddings": 32}})"), 16);
   EXPECT_EQ(original(R"({"head_dim": 4, "rope_scaling": {"type": "dynamic", "factor": 2.0}})"), 64);
-  // 4.43 to 4.50 read YaRN's range off max_position_embeddings.
+  // 4.43 to 4.50 read YaRN's range off max_position_embeddings, and no mscale.
+  const auto factor = [](const std::string& version) {
+    return rope_attention_factor(parse("llama", R"({"transformers_version": ")" + version + R"(", "rope_scaling":
+        {"type": "yarn", "factor": 4.0, "mscale": 1.0, "mscale_all_dim": 1.0}})").rope_scaling);
+  };
+  EXPECT_NEAR(factor("4.46.3"), 0.1 * std::log(4.0) + 1, 1e-12);
+  EXPECT_EQ(factor("4.51.3"), 1);
   for (const auto& [version, wanted] : {std::pair{"4.42.0", 32}, {"4.43.0", 64}, {"4.46.3", 64}, {"4.50.1", 64},
                                         {"4.51.0", 32}, {"5.0.0", 32}, {"4.dev", 32}}) {
     EXPECT_EQ(original(std::string(R"({"transformers_version": ")") + version +

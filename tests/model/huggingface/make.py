@@ -15,11 +15,11 @@ SMALL = dict(vocab_size=32, hidden_size=16, intermediate_size=24, num_hidden_lay
 YARN = dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=16)
 
 
-def rope(**parameters):
-    """The scaling under the key that the installed version reads."""
+def rope(theta=10000.0, **parameters):
+    """The scaling under the keys that the installed version reads."""
     if int(transformers.__version__.split(".")[0]) >= 5:
-        return {"rope_parameters": {"rope_theta": 10000.0, **parameters}}
-    return {"rope_scaling": parameters}
+        return {"rope_parameters": {"rope_theta": theta, **parameters}}
+    return {"rope_scaling": parameters, "rope_theta": theta}
 
 
 # name: (config class, its arguments, lengths of the texts, type that is stored)
@@ -28,8 +28,10 @@ MODELS = {
                       [20, 48], torch.float32),
     "llama-yarn": ("Llama", dict(SMALL, **rope(**YARN), head_dim=12, attention_bias=True, mlp_bias=True), [48],
                    torch.float32),
-    "llama-yarn-mscale": ("Llama", dict(SMALL, **rope(**YARN, mscale=0.7, mscale_all_dim=1.0, beta_fast=8, beta_slow=2,
-                                                      truncate=False), tie_word_embeddings=True), [48], torch.float16),
+    "llama-yarn-mscale": ("Llama", dict(SMALL, head_dim=16, tie_word_embeddings=True,
+                                        **rope(20.0, rope_type="yarn", factor=4.0, original_max_position_embeddings=32,
+                                               mscale=0.7, mscale_all_dim=1.0, beta_fast=4.0, beta_slow=2.0,
+                                               truncate=False)), [48], torch.float16),
     "mistral-window": ("Mistral", dict(SMALL, sliding_window=8), [40], torch.float32),
     "qwen2-window": ("Qwen2", dict(SMALL, sliding_window=8, use_sliding_window=True, max_window_layers=1,
                                    tie_word_embeddings=True), [40], torch.float32),
