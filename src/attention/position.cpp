@@ -11,7 +11,7 @@
 namespace lenbench {
 
 at::Tensor PositionEncoding::rotate(const at::Tensor& x_BHTD, const at::Tensor& /*positions_BT*/,
-                                   std::span<const std::int64_t> /*lengths*/) const {
+                                    std::span<const std::int64_t> /*lengths*/) const {
   return x_BHTD;
 }
 

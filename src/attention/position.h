@@ -23,8 +23,8 @@ struct PositionSpec {
   std::int64_t rotary_dim = 0;  // rope: the first channels of a head, which rotate among themselves; 0: all
   // rope: a frequency for each pair of channels, for a text of that many tokens; unset: base^(-2c/rotary_dim).
   std::function<std::vector<double>(std::int64_t length)> rope_frequencies;
-  bool rope_by_length = false;      // rope: the frequencies differ between lengths
-  double rope_attention_factor = 1;  // rope: multiplies cosines and sines
+  bool rope_by_length = false;              // rope: the frequencies differ between lengths
+  double rope_attention_factor = 1;         // rope: multiplies cosines and sines
   std::int64_t alibi_num_heads = -1;        // nape: how many of the first heads carry a bias; -1: half of the heads
   std::string alibi_slope_type = "linear";  // nape: "linear" 1, 1/2, 1/3, ... or "exp" 1, 1/2, 1/4, ...
 };

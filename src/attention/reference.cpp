@@ -142,8 +142,8 @@ Block attend_block(const AttendRequest& request, std::int64_t row, std::int64_t 
   return block;
 }
 
-// So that about kBlockScores scores are held. Where all rows of a text follow each other under a window, a block of up to
-// `window` of them meets at most twice as many keys.
+// So that about kBlockScores scores are held. Where all rows of a text follow each other under a window, a block of up
+// to `window` of them meets at most twice as many keys.
 std::int64_t rows_at_a_time(const AttendRequest& request) {
   std::int64_t keys = request.k_BGKD.size(2), most = request.q_BHQD.size(2);
   if (request.window > 0 && request.window < keys / 2 && most == keys) {

@@ -108,7 +108,8 @@ struct PredictorInfo {
   std::int64_t vocab_size = 0;     // 0: any
   std::int64_t train_length = 0;   // 0: unknown
   std::int64_t max_positions = 0;  // 0: unlimited
-  // A row depends on the length of the whole text, not on its prefix alone: decoding would not give what one pass gives.
+  // A row depends on the length of the whole text, not on its prefix alone: decoding would not give what one pass
+  // gives.
   bool rows_depend_on_length = false;
 };
 

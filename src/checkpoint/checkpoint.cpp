@@ -121,8 +121,8 @@ void Checkpoint::settle_ties() {
   const std::string where = printable(files_.folder);
   if (!config_.tie_word_embeddings) {
     if (has_embedding && !has_head) {
-      throw Error(where +
-                  ": tensor '" + head + "' is missing; set tie_word_embeddings to true in config.json if the "
+      throw Error(where + ": tensor '" + head +
+                  "' is missing; set tie_word_embeddings to true in config.json if the "
                   "output shares the embedding's weights");
     }
     return;
@@ -138,10 +138,8 @@ void Checkpoint::settle_ties() {
     }
     const double difference = largest_difference(inputs, outputs);
     if (difference != 0) {
-      throw Error(where +
-                  ": tie_word_embeddings is true, but '" + head + "' differs from '" + embedding +
-                  "' (largest difference " +
-                  (std::isfinite(difference) ? format_real(difference) : "not finite") +
+      throw Error(where + ": tie_word_embeddings is true, but '" + head + "' differs from '" + embedding +
+                  "' (largest difference " + (std::isfinite(difference) ? format_real(difference) : "not finite") +
                   "); set tie_word_embeddings to false if the output has its own weights");
     }
   } else {

@@ -89,9 +89,9 @@ void check_blocks(const DecoderConfig& config, const std::string& where) {
   if (!std::isfinite(config.norm_eps) || config.norm_eps < 0) {
     throw Error(where + ": the norms' epsilon (rms_norm_eps, layer_norm_eps) must be a finite number of at least 0");
   }
-  for (const auto& [value, what] : {std::pair{config.score_scale, "the scale of scores"},
-                                    std::pair{config.score_softcap, "attn_logit_softcapping"},
-                                    std::pair{config.logit_softcap, "final_logit_softcapping"}}) {
+  for (const auto& [value, what] :
+       {std::pair{config.score_scale, "the scale of scores"}, std::pair{config.score_softcap, "attn_logit_softcapping"},
+        std::pair{config.logit_softcap, "final_logit_softcapping"}}) {
     if (!std::isfinite(value) || value < 0) {
       throw Error(where + ": " + what + " must be a finite number of at least 0");
     }

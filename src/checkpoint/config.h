@@ -47,19 +47,19 @@ struct DecoderConfig {
 
   NormKind norm = NormKind::kRmsOffset;
   double norm_eps = 1e-6;
-  bool post_norms = true;           // further norms behind attention and MLP, before the residual sum
-  bool parallel_residual = false;   // x + attention(norm(x)) + mlp(norm'(x)); else one after the other
-  bool scale_embedding = true;      // by sqrt(hidden_size)
+  bool post_norms = true;          // further norms behind attention and MLP, before the residual sum
+  bool parallel_residual = false;  // x + attention(norm(x)) + mlp(norm'(x)); else one after the other
+  bool scale_embedding = true;     // by sqrt(hidden_size)
   Activation activation = Activation::kGeluTanh;
-  bool gated_mlp = true;            // down(activation(gate x) * up x); else down(activation(up x))
+  bool gated_mlp = true;  // down(activation(gate x) * up x); else down(activation(up x))
   bool qkv_bias = false, o_bias = false, mlp_bias = false;
-  bool qk_norm = false;             // RMSNorm of each head's queries and keys, before rotation
-  double score_scale = 0;           // of q . k; 0: 1/sqrt(head_dim)
-  bool score_scale_by_layer = false;      // divided by the layer's number, counted from 1
-  double score_softcap = 0;               // > 0: scores become c tanh(score / c), before bias and mask
-  double logit_softcap = 0;               // the same of the logits
-  std::vector<std::int64_t> windows;      // [layers]: keys that a row sees, itself included; 0: all. Empty: all
-  std::int64_t context = 0;               // tokens the model is made for, as its configuration says; 0: not said
+  bool qk_norm = false;               // RMSNorm of each head's queries and keys, before rotation
+  double score_scale = 0;             // of q . k; 0: 1/sqrt(head_dim)
+  bool score_scale_by_layer = false;  // divided by the layer's number, counted from 1
+  double score_softcap = 0;           // > 0: scores become c tanh(score / c), before bias and mask
+  double logit_softcap = 0;           // the same of the logits
+  std::vector<std::int64_t> windows;  // [layers]: keys that a row sees, itself included; 0: all. Empty: all
+  std::int64_t context = 0;           // tokens the model is made for, as its configuration says; 0: not said
 
   std::string positions = "rope";           // "nope", "rope", "alibi", "nape", "learned": as in attention/position.h
   double rope_theta = 10000.0;              // rope

@@ -13,8 +13,8 @@
 
 namespace lenbench {
 
-// Each reader marks its key as known. Absent and null mean the same: the fallback. Errors open with `where` and name the
-// key and its value.
+// Each reader marks its key as known. Absent and null mean the same: the fallback. Errors open with `where` and name
+// the key and its value.
 class ConfigKeys {
  public:
   // `json` is an object and outlives this.
@@ -48,7 +48,8 @@ class ConfigKeys {
 
 // True for null, false, an empty object or list.
 bool says_no(const nlohmann::ordered_json& value);
-// True for bookkeeping, generation defaults and training keys that every family's files may have and that change nothing.
+// True for bookkeeping, generation defaults and training keys that every family's files may have and that change
+// nothing.
 bool is_harmless_key(const std::string& key);
 
 // Throws Error naming the known ones ("silu", "gelu", "gelu_new", ...).

@@ -59,7 +59,7 @@ bool is_fused(Layout layout) { return layout == Layout::kQkvColumns || layout ==
 const std::vector<Family>& family_catalog() {
   static const std::vector<Family> catalog = [] {
     std::vector<Family> families;
-#define LENBENCH_FAMILY(id)            \
+#define LENBENCH_FAMILY(id)          \
   families.push_back(family_##id()); \
   if (families.back().name != #id) throw std::logic_error("family_" #id " has another name");
 #include "checkpoint/families.def"
@@ -97,8 +97,8 @@ StoredTensor stored_tensor(const DecoderConfig& config, const TensorSpec& spec) 
     before = family.prefix + family.layers + ours.substr(number, end + 1 - number);
     ours = ours.substr(end + 1);
   }
-  const auto rule = std::find_if(family.names.begin(), family.names.end(),
-                                 [&](const StoredName& name) { return name.ours == ours; });
+  const auto rule =
+      std::find_if(family.names.begin(), family.names.end(), [&](const StoredName& name) { return name.ours == ours; });
   StoredTensor stored{spec.name, spec.shape, Layout::kSame, 0};
   if (rule == family.names.end()) {
     if (!before.empty()) stored.name = before + ours + (is_affine ? ending : "");

@@ -1,5 +1,5 @@
-// Gemma 2 as Google trained it: norms before and after attention and MLP with 1 + w, scaled embeddings, capped scores and
-// logits, a window in every second layer. (lenbench's own family has the same blocks without capping and windows.)
+// Gemma 2 as Google trained it: norms before and after attention and MLP with 1 + w, scaled embeddings, capped scores
+// and logits, a window in every second layer. (lenbench's own family has the same blocks without capping and windows.)
 #include <nlohmann/json.hpp>
 
 #include <cmath>

@@ -29,8 +29,7 @@ DecoderConfig read(const nlohmann::ordered_json& json, const std::string& where)
   config.norm_eps = keys.real("layer_norm_epsilon", 1e-5);
   config.post_norms = false;
   config.scale_embedding = false;
-  config.activation =
-      parse_activation(keys.text("activation_function", "gelu_new"), where + ": activation_function");
+  config.activation = parse_activation(keys.text("activation_function", "gelu_new"), where + ": activation_function");
   config.gated_mlp = false;
   config.qkv_bias = config.o_bias = config.mlp_bias = true;
   if (!keys.flag("scale_attn_weights", true)) config.score_scale = 1;

@@ -1,5 +1,5 @@
-// GPT-NeoX and Pythia: LayerNorm, partly rotating heads, attention and MLP side by side or one after the other, queries,
-// keys and values of a head fused into one matrix.
+// GPT-NeoX and Pythia: LayerNorm, partly rotating heads, attention and MLP side by side or one after the other,
+// queries, keys and values of a head fused into one matrix.
 #include <nlohmann/json.hpp>
 
 #include "checkpoint/config_keys.h"

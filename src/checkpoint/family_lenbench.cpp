@@ -1,5 +1,5 @@
-// lenbench's own family: Gemma-2 blocks with sparse attention, `architectures: ["SparseGemma2ForCausalLM"]`, as saved by
-// the code of "Long-Context Generalization with Sparse Attention" (arXiv 2506.16640).
+// lenbench's own family: Gemma-2 blocks with sparse attention, `architectures: ["SparseGemma2ForCausalLM"]`, as saved
+// by the code of "Long-Context Generalization with Sparse Attention" (arXiv 2506.16640).
 //
 // What that code cannot express is saved with `architectures: ["LenbenchForCausalLM"]` and one more object, `lenbench`,
 // with these keys (all optional):

@@ -1,4 +1,5 @@
-// Qwen 2 and 2.5: Llama's blocks with biases on queries, keys and values, and windows in the later layers if switched on.
+// Qwen 2 and 2.5: Llama's blocks with biases on queries, keys and values, and windows in the later layers if switched
+// on.
 #include <nlohmann/json.hpp>
 
 #include "checkpoint/config_keys.h"

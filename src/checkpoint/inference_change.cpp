@@ -65,8 +65,8 @@ DecoderConfig changed_at_inference(DecoderConfig config, const InferenceChange& 
   }
   if (!change.rope_scaling.empty()) {
     if (config.positions != "rope") {
-      throw Error("--rope-scaling '" + printable(change.rope_scaling) + "' needs a model with rotary positions; this one has " +
-                  config.positions);
+      throw Error("--rope-scaling '" + printable(change.rope_scaling) +
+                  "' needs a model with rotary positions; this one has " + config.positions);
     }
     config.rope_scaling = parse_rope_scaling(change.rope_scaling, config.context > 0 ? config.context : train_length);
   }

@@ -17,9 +17,9 @@ struct InferenceChange {
 };
 
 // The configuration of the changed model; transform_name() and positions_name() then tell it from the trained one, so
-// Records of the two never mix. Its parameters are among those of `config`. Throws Error for a change that is not known,
-// not complete, or has no meaning for the model. `train_length` (0: unknown) stands for the length before a RoPE scaling
-// where neither the change nor the configuration says it.
+// Records of the two never mix. Its parameters are among those of `config`. Throws Error for a change that is not
+// known, not complete, or has no meaning for the model. `train_length` (0: unknown) stands for the length before a RoPE
+// scaling where neither the change nor the configuration says it.
 DecoderConfig changed_at_inference(DecoderConfig config, const InferenceChange& change, std::int64_t train_length);
 
 }  // namespace lenbench

@@ -1,9 +1,9 @@
 // A file mapped read-only, and a clear end where another process cuts it short while it is read.
 //
-// A page of a mapping that is no longer backed by the file raises SIGBUS wherever it is touched, in any thread and inside
-// any library, so no exception can come of it. The first mapping installs a handler: for an address inside a mapping it
-// writes one line that names the file to standard error and ends the process with ExitCode::kNotMeasured; every other
-// SIGBUS goes to whoever handled it before. Records are flushed as they are measured, so nothing is lost.
+// A page of a mapping that is no longer backed by the file raises SIGBUS wherever it is touched, in any thread and
+// inside any library, so no exception can come of it. The first mapping installs a handler: for an address inside a
+// mapping it writes one line that names the file to standard error and ends the process with ExitCode::kNotMeasured;
+// every other SIGBUS goes to whoever handled it before. Records are flushed as they are measured, so nothing is lost.
 #pragma once
 
 #include <cstddef>

@@ -14,8 +14,8 @@ constexpr std::int64_t kStatisticsBytes = 44;
 // Kernels' scratch and what the allocator keeps.
 constexpr std::int64_t kConstantBytes = std::int64_t{11} << 20;
 
-// What the reference path holds besides, where windows or capped scores ask for it: a block of scores, its masks, and the
-// intermediates of its normalizer and statistics.
+// What the reference path holds besides, where windows or capped scores ask for it: a block of scores, its masks, and
+// the intermediates of its normalizer and statistics.
 std::int64_t reference_bytes(const DecoderConfig& config, std::int64_t element, std::int64_t batch,
                              std::int64_t tokens) {
   const bool is_windowed = std::any_of(config.windows.begin(), config.windows.end(),

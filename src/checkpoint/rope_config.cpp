@@ -45,7 +45,8 @@ std::string kind_in(ConfigKeys& keys) {
 }
 
 // Versions of transformers with the first form of YaRN, 4.43 to 4.50: the range of channels is read off
-// max_position_embeddings, and neither original_max_position_embeddings nor mscale, mscale_all_dim and truncate are read.
+// max_position_embeddings, and neither original_max_position_embeddings nor mscale, mscale_all_dim and truncate are
+// read.
 bool has_first_yarn(const std::string& version) {
   const std::vector<std::string> parts = split(version, '.');
   if (parts.size() < 2 || parts[0] != "4" || parts[1].empty() || parts[1].size() > 2) return false;
@@ -122,8 +123,7 @@ void read_rope(ConfigKeys& keys, DecoderConfig& config, double default_partial) 
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     const Json* json = keys.find(key);
     if (json == nullptr || json->empty()) continue;
-    const RopeScaling found =
-        read_scaling(*json, config, keys.where() + ": " + key, original, version, theta, partial);
+    const RopeScaling found = read_scaling(*json, config, keys.where() + ": " + key, original, version, theta, partial);
     if (scaling && *scaling != found) {
       throw Error(keys.where() + ": rope_scaling and rope_parameters say different things; keep one");
     }

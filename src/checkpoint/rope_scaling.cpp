@@ -168,7 +168,8 @@ void check_rope_scaling(const RopeScaling& scaling, double base, std::int64_t ch
                 "; it must be at least 1");
   }
   if (scaling.kind == Kind::kDynamic) {
-    if (channels <= 2) throw Error(name + ": needs more than 2 rotating channels a head, not " + std::to_string(channels));
+    if (channels <= 2)
+      throw Error(name + ": needs more than 2 rotating channels a head, not " + std::to_string(channels));
     if (scaling.factor < 1) {
       throw Error(name + ": factor is " + format_real(scaling.factor) + "; the formula needs at least 1");
     }
@@ -224,7 +225,8 @@ std::vector<double> rope_frequencies(const RopeScaling& scaling, double base, st
     case Kind::kLlama3:
       for (double& frequency : frequencies) {
         const double rotations = original * frequency / (2 * std::numbers::pi);
-        const double kept = (rotations - scaling.low_freq_factor) / (scaling.high_freq_factor - scaling.low_freq_factor);
+        const double kept =
+            (rotations - scaling.low_freq_factor) / (scaling.high_freq_factor - scaling.low_freq_factor);
         const double share = std::clamp(kept, 0.0, 1.0);
         frequency = (1 - share) * frequency / scaling.factor + share * frequency;
       }

@@ -31,8 +31,8 @@ void warn_of_scaling(const DecoderConfig& config, std::vector<std::string>& warn
   }
   const double reach = scaling.factor * static_cast<double>(original);
   if (scaling.kind == Kind::kYarn && config.context > 0 && static_cast<double>(config.context) > reach) {
-    warnings.push_back(name + ": max_position_embeddings " + std::to_string(config.context) + " is beyond factor times " +
-                       std::to_string(original));
+    warnings.push_back(name + ": max_position_embeddings " + std::to_string(config.context) +
+                       " is beyond factor times " + std::to_string(original));
   }
   if (scaling.kind == Kind::kYarn && scaling.attention_factor) {
     RopeScaling derived = scaling;
@@ -67,7 +67,8 @@ std::vector<std::string> checkpoint_warnings(const Checkpoint& checkpoint) {
   const DecoderConfig& config = checkpoint.config();
   std::vector<std::string> warnings;
   if (checkpoint.files().index_ignored) warnings.push_back("an index of shards is there and was ignored");
-  if (checkpoint.tied_twice()) warnings.push_back("tied weights are stored twice: the output layer again, equal to the embedding");
+  if (checkpoint.tied_twice())
+    warnings.push_back("tied weights are stored twice: the output layer again, equal to the embedding");
   const std::string types = stored_types(checkpoint);
   if (types.find(',') != types.npos) warnings.push_back("tensors of several types: " + types);
   if (config.positions == "rope" && config.rope_scaling.kind != Kind::kNone) warn_of_scaling(config, warnings);

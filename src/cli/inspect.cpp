@@ -27,9 +27,9 @@ constexpr std::int64_t kTimedTokens = 256;
 
 struct LengthForecast {
   std::int64_t tokens = 0;
-  double operations = 0;       // of one sample with one judged row
-  std::int64_t bytes = 0;      // above the model, float32
-  double seconds = -1;         // of one sample; negative: not timed
+  double operations = 0;   // of one sample with one judged row
+  std::int64_t bytes = 0;  // above the model, float32
+  double seconds = -1;     // of one sample; negative: not timed
 };
 
 // Seconds of attention and of all else for kTimedTokens tokens, measured on this machine.

@@ -41,7 +41,7 @@ class Verify : public Command {
     options.transform = transform_;
     options.alpha = alpha_;
     options.rope_scaling = rope_scaling_;
-    options.threads = static_cast<int>(std::min<std::int64_t>(parse_at_least(threads_, "--threads", 0), 4096));
+    options.threads = parse_threads(threads_);
     if (is_double(model_)) throw Error("'" + model_ + "' is a double and has no logits; verify needs a checkpoint");
     const std::string path = find_checkpoint(model_, {});
     const VerifyResult result = load_backend()->verify(path, expected_, attention_, options);

@@ -163,9 +163,9 @@ at::Tensor Decoder::in_compute_type(const at::Tensor& parameter) const {
 
 Decoder::Layer Decoder::ready(std::size_t index) const {
   Layer layer = layers_[index];
-  for (Affine* part : {&layer.input_norm, &layer.post_attention_norm, &layer.pre_mlp_norm, &layer.post_mlp_norm,
-                       &layer.q, &layer.k, &layer.v, &layer.o, &layer.q_norm, &layer.k_norm, &layer.gate, &layer.up,
-                       &layer.down}) {
+  for (Affine* part :
+       {&layer.input_norm, &layer.post_attention_norm, &layer.pre_mlp_norm, &layer.post_mlp_norm, &layer.q, &layer.k,
+        &layer.v, &layer.o, &layer.q_norm, &layer.k_norm, &layer.gate, &layer.up, &layer.down}) {
     part->weight = in_compute_type(part->weight);
     part->bias = in_compute_type(part->bias);
   }

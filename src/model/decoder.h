@@ -1,9 +1,9 @@
 // The one decoder of every family, as DecoderConfig says: embeddings, scaled or with positions added; per layer a norm,
 // attention, perhaps a norm behind it, a second norm and a plain or gated MLP, perhaps a norm behind it, one after the
-// other or side by side; a final norm; output weights of their own or tied, logits perhaps capped. lenbench's own family
-// is the Gemma-2-shaped decoder of the reference (paper.md 3.1). No dropout.
-// Letters: B rows of a batch, T tokens, E width, H query heads, G key/value heads, D head size, Q judged rows of a
-// batch row, N rows in all, V vocabulary.
+// other or side by side; a final norm; output weights of their own or tied, logits perhaps capped. lenbench's own
+// family is the Gemma-2-shaped decoder of the reference (paper.md 3.1). No dropout. Letters: B rows of a batch, T
+// tokens, E width, H query heads, G key/value heads, D head size, Q judged rows of a batch row, N rows in all, V
+// vocabulary.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -38,7 +38,8 @@ JudgedRows judge(const Decoder& decoder, const at::Tensor& output_VE, const at::
   judged.nll.reserve(targets.size());
   for (std::int64_t begin = 0; begin < rows; begin += chunk) {
     const std::int64_t end = std::min(rows, begin + chunk);
-    const at::Tensor logits_NV = decoder.logits(hidden_NE.slice(0, begin, end), output_VE).to(at::kCPU, at::kDouble).contiguous();
+    const at::Tensor logits_NV =
+        decoder.logits(hidden_NE.slice(0, begin, end), output_VE).to(at::kCPU, at::kDouble).contiguous();
     const at::Tensor log_sums_N = at::logsumexp(logits_NV, 1).contiguous();
     const double* logits = logits_NV.const_data_ptr<double>();
     const double* log_sums = log_sums_N.const_data_ptr<double>();

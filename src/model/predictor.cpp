@@ -164,10 +164,10 @@ class DecoderPredictor final : public Predictor {
       all.resize(layers.size() * num_heads);
       for (std::size_t l = 0; l < layers.size(); ++l) {
         std::vector<HeadStats> heads(num_heads);
-        add_statistics(layers[l],
-                       visible_positions(evaluation.positions_BQ, decoder_.config().window(static_cast<std::int64_t>(l))),
-                       mask_BQ.to(evaluation.positions_BQ.device()),
-                       evaluation.source_keys_BQ, heads);
+        add_statistics(
+            layers[l],
+            visible_positions(evaluation.positions_BQ, decoder_.config().window(static_cast<std::int64_t>(l))),
+            mask_BQ.to(evaluation.positions_BQ.device()), evaluation.source_keys_BQ, heads);
         for (std::size_t h = 0; h < num_heads; ++h) all[l * num_heads + h].add(heads[h]);
       }
     };

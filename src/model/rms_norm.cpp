@@ -34,8 +34,8 @@ T lane_sum(std::int64_t width, Term term) {
 }
 
 template <class T>
-void forward_rows(const T* x, const T* weight, T* y, T* inverse_rms, std::int64_t rows, std::int64_t width,
-                  double eps, double offset) {
+void forward_rows(const T* x, const T* weight, T* y, T* inverse_rms, std::int64_t rows, std::int64_t width, double eps,
+                  double offset) {
   at::parallel_for(0, rows, kBlockRows, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) {
       const T* in = x + r * width;
@@ -62,7 +62,8 @@ void backward_rows(const T* x, const T* weight, const T* inverse_rms, const T* g
         const T* grad = grad_y + r * width;
         T* out = grad_x + r * width;
         const T scale = inverse_rms[r];
-        const T dot = lane_sum<T>(width, [&](std::int64_t i) { return grad[i] * (static_cast<T>(offset) + weight[i]) * in[i]; });
+        const T dot =
+            lane_sum<T>(width, [&](std::int64_t i) { return grad[i] * (static_cast<T>(offset) + weight[i]) * in[i]; });
         const T shared = scale * scale * dot / static_cast<T>(width);
         for (std::int64_t i = 0; i < width; ++i) {
           out[i] = scale * (grad[i] * (static_cast<T>(offset) + weight[i]) - in[i] * shared);

@@ -71,8 +71,9 @@ at::Tensor to_tensor(const TensorView& view) {
 at::Tensor to_mapped_tensor(const TensorView& view) {
   const auto address = reinterpret_cast<std::uintptr_t>(view.bytes.data());
   if (view.bytes.empty() || address % static_cast<std::uintptr_t>(dtype_bytes(view.dtype)) != 0) return to_tensor(view);
-  return at::from_blob(const_cast<std::byte*>(view.bytes.data()), view.shape, [owner = view.owner](void*) {},
-                       at::TensorOptions().dtype(scalar_type(view.dtype)));
+  return at::from_blob(
+      const_cast<std::byte*>(view.bytes.data()), view.shape, [owner = view.owner](void*) {},
+      at::TensorOptions().dtype(scalar_type(view.dtype)));
 }
 
 std::vector<NamedTensor> stored_parameters(const Checkpoint& checkpoint, const DecoderConfig& config) {

@@ -200,7 +200,7 @@ class Trainer {
     const double seconds_before = position_.seconds;
     const std::int64_t first_step = position_.step;
     while (position_.step < recipe_.steps) {
-      train_step(queue.next());
+      if (!train_step(queue.next())) return false;
       const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
       position_.seconds = seconds_before + elapsed;
       report_or_save(elapsed / static_cast<double>(position_.step - first_step));
@@ -213,11 +213,11 @@ class Trainer {
                       {"validation_exact", last_validation_.exact_match},
                       {"validation_loss", last_validation_.nats},
                       {"validation_length", recipe_.validation.length}});
-        if (position_.step == recipe_.restart.at_step && right < recipe_.restart.min_accuracy &&
-            position_.attempts < recipe_.restart.max_seeds) {
+        if (position_.step == recipe_.restart.at_step && right < recipe_.restart.min_accuracy && may_restart()) {
           log_->append({{"event", "restart"},
                         {"step", position_.step},
                         {"seed", position_.seed},
+                        {"reason", "plateau"},
                         {"validation_accuracy", right}});
           return false;
         }
@@ -229,8 +229,11 @@ class Trainer {
     return true;
   }
 
-  void train_step(const TrainBatch& batch) {
-    const double learning_rate = learning_rate_at(recipe_, batch.step);
+  bool may_restart() const { return position_.attempts < recipe_.restart.max_seeds; }
+
+  // False when loss or gradient was not finite and another attempt is to be made; throws when there is none left.
+  bool train_step(const TrainBatch& batch) {
+    const double learning_rate = learning_rate_at(recipe_, batch.step, position_.attempts);
     const Judged judged = judge(*decoder_, batch);
     const at::Tensor loss = at::cross_entropy_loss(judged.logits_NV, judged.targets_N);
     loss.backward();
@@ -238,6 +241,14 @@ class Trainer {
     loss_ = loss.item<double>();
     if (!std::isfinite(loss_) || !std::isfinite(norm)) {
       const std::string what = std::isfinite(loss_) ? "gradient" : "loss";
+      if (may_restart()) {
+        log_->append({{"event", "restart"},
+                      {"step", batch.step},
+                      {"seed", position_.seed},
+                      {"reason", what + " not finite"},
+                      {"learning_rate", learning_rate}});
+        return false;
+      }
       throw Error(
           "training " + recipe_.name + ": the " + what + " is not finite at step " + std::to_string(batch.step) +
               " (seed " + std::to_string(position_.seed) + ", learning rate " + format_real(learning_rate) +
@@ -256,6 +267,7 @@ class Trainer {
                     {"tokens", batch.tokens},
                     {"seconds", position_.seconds}});
     }
+    return true;
   }
 
   // An interrupt arrives as an exception of the progress callback: the step is done, so its state is worth keeping.
@@ -274,7 +286,7 @@ class Trainer {
     progress.num_steps = recipe_.steps;
     progress.loss = loss_;
     progress.train_accuracy = train_accuracy_;
-    progress.learning_rate = learning_rate_at(recipe_, position_.step - 1);
+    progress.learning_rate = learning_rate_at(recipe_, position_.step - 1, position_.attempts);
     progress.seconds_left = seconds_per_step * static_cast<double>(recipe_.steps - position_.step);
     progress_(progress);
   }
@@ -291,6 +303,7 @@ class Trainer {
                     {"recipe_sha256", position_.recipe_sha256},
                     {"steps", std::to_string(recipe_.steps)},
                     {"seeds_tried", std::to_string(position_.attempts)},
+                    {"learning_rate", format_real(peak_learning_rate(recipe_, position_.attempts))},
                     {"validation_accuracy", format_real(last_validation_.token_accuracy)},
                     {"validation_exact", format_real(last_validation_.exact_match)},
                     {"validation_task", tasks_.validation_task()},

@@ -92,14 +92,17 @@ TEST(Family, DefaultsAreThoseOfTransformers) {
 TEST(Family, QwenWindowsFollowTheSwitchAndTheFirstLayer) {
   EXPECT_THAT(parse("qwen2", R"({"use_sliding_window": true, "sliding_window": 8, "max_window_layers": 3})").windows,
               ElementsAre(0, 0, 0, 8));
-  EXPECT_TRUE(parse("qwen3", R"({"use_sliding_window": false, "sliding_window": 8, "max_window_layers": 0})")
-                  .windows.empty());
+  EXPECT_TRUE(
+      parse("qwen3", R"({"use_sliding_window": false, "sliding_window": 8, "max_window_layers": 0})").windows.empty());
   EXPECT_THAT(parse("qwen3", R"({"use_sliding_window": true, "sliding_window": 8, "layer_types":
-      ["sliding_attention", "full_attention", "full_attention", "sliding_attention"]})").windows,
+      ["sliding_attention", "full_attention", "full_attention", "sliding_attention"]})")
+                  .windows,
               ElementsAre(8, 0, 0, 8));
-  EXPECT_THAT(error_of("qwen2", R"({"layer_types": ["sliding_attention", "full_attention"]})"), HasSubstr("layer_types"));
+  EXPECT_THAT(error_of("qwen2", R"({"layer_types": ["sliding_attention", "full_attention"]})"),
+              HasSubstr("layer_types"));
   EXPECT_THAT(error_of("gemma2", R"({"layer_types": ["chunked_attention", "full_attention", "full_attention",
-      "full_attention"]})"), HasSubstr("chunked_attention"));
+      "full_attention"]})"),
+              HasSubstr("chunked_attention"));
 }
 
 TEST(Family, OldAndNewSpellingsOfRopeMeanTheSame) {
@@ -122,26 +125,37 @@ TEST(Family, OldAndNewSpellingsOfRopeMeanTheSame) {
 TEST(Family, LengthsBeforeScalingFollowTransformers) {
   const auto original = [](const std::string& patch) { return parse("llama", patch).rope_scaling.original_positions; };
   EXPECT_EQ(original(R"({"rope_scaling": {"type": "yarn", "factor": 2.0}})"), 64);
-  EXPECT_EQ(original(R"({"rope_scaling": {"type": "yarn", "factor": 2.0, "original_max_position_embeddings": 32}})"), 32);
+  EXPECT_EQ(original(R"({"rope_scaling": {"type": "yarn", "factor": 2.0, "original_max_position_embeddings": 32}})"),
+            32);
   EXPECT_EQ(original(R"({"original_max_position_embeddings": 16, "rope_scaling": {"type": "yarn", "factor": 2.0,
-      "original_max_position_embeddings": 32}})"), 16);
+      "original_max_position_embeddings": 32}})"),
+            16);
   EXPECT_EQ(original(R"({"head_dim": 4, "rope_scaling": {"type": "dynamic", "factor": 2.0}})"), 64);
   // 4.43 to 4.50 read YaRN's range off max_position_embeddings, and no mscale.
   const auto factor = [](const std::string& version) {
     return rope_attention_factor(parse("llama", R"({"transformers_version": ")" + version + R"(", "rope_scaling":
-        {"type": "yarn", "factor": 4.0, "mscale": 1.0, "mscale_all_dim": 1.0}})").rope_scaling);
+        {"type": "yarn", "factor": 4.0, "mscale": 1.0, "mscale_all_dim": 1.0}})")
+                                     .rope_scaling);
   };
   EXPECT_NEAR(factor("4.46.3"), 0.1 * std::log(4.0) + 1, 1e-12);
   EXPECT_EQ(factor("4.51.3"), 1);
-  for (const auto& [version, wanted] : {std::pair{"4.42.0", 32}, {"4.43.0", 64}, {"4.46.3", 64}, {"4.50.1", 64},
-                                        {"4.51.0", 32}, {"5.0.0", 32}, {"4.dev", 32}}) {
-    EXPECT_EQ(original(std::string(R"({"transformers_version": ")") + version +
-                       R"(", "rope_scaling": {"type": "yarn", "factor": 2.0, "original_max_position_embeddings": 32}})"),
-              wanted)
+  for (const auto& [version, wanted] : {std::pair{"4.42.0", 32},
+                                        {"4.43.0", 64},
+                                        {"4.46.3", 64},
+                                        {"4.50.1", 64},
+                                        {"4.51.0", 32},
+                                        {"5.0.0", 32},
+                                        {"4.dev", 32}}) {
+    EXPECT_EQ(
+        original(std::string(R"({"transformers_version": ")") + version +
+                 R"(", "rope_scaling": {"type": "yarn", "factor": 2.0, "original_max_position_embeddings": 32}})"),
+        wanted)
         << version;
   }
   EXPECT_EQ(parse("llama", R"({"rope_parameters": {"rope_type": "yarn", "factor": null,
-      "original_max_position_embeddings": 16}})").rope_scaling.factor, 4);
+      "original_max_position_embeddings": 16}})")
+                .rope_scaling.factor,
+            4);
 }
 
 struct Refusal {
@@ -154,13 +168,15 @@ struct Refusal {
 class FamilyRefusal : public testing::TestWithParam<Refusal> {};
 
 TEST_P(FamilyRefusal, NamesTheKeyInOneLine) {
-  EXPECT_THAT(error_of(GetParam().family, GetParam().patch), AllOf(HasSubstr("config.json"), HasSubstr(GetParam().expected)));
+  EXPECT_THAT(error_of(GetParam().family, GetParam().patch),
+              AllOf(HasSubstr("config.json"), HasSubstr(GetParam().expected)));
 }
 
 INSTANTIATE_TEST_SUITE_P(
     All, FamilyRefusal,
     testing::Values(
-        Refusal{"architecture", "llama", R"({"architectures": ["LlamaForCausalLN"]})", "did you mean 'LlamaForCausalLM'"},
+        Refusal{"architecture", "llama", R"({"architectures": ["LlamaForCausalLN"]})",
+                "did you mean 'LlamaForCausalLM'"},
         Refusal{"known", "llama", R"({"architectures": ["MambaForCausalLM"]})", "GPTNeoXForCausalLM, GPT2LMHeadModel"},
         Refusal{"no_architecture", "llama", R"({"architectures": null})", "'architectures' is missing"},
         Refusal{"model_type", "llama", R"({"model_type": "mistral"})", "model_type must be \"llama\""},
@@ -170,15 +186,18 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"rope_factor", "llama", R"({"rope_scaling": {"rope_type": "linear"}})", "needs a factor"},
         Refusal{"rope_zero", "llama", R"({"rope_scaling": {"rope_type": "linear", "factor": 0}})", "factor is 0"},
         Refusal{"llama3_keys", "llama", R"({"rope_scaling": {"rope_type": "llama3", "factor": 2}})", "low_freq_factor"},
-        Refusal{"rope_types_differ", "llama", R"({"rope_scaling": {"rope_type": "linear", "type": "yarn", "factor": 2}})",
+        Refusal{"rope_types_differ", "llama",
+                R"({"rope_scaling": {"rope_type": "linear", "type": "yarn", "factor": 2}})", "must agree"},
+        Refusal{
+            "rope_twice", "llama",
+            R"({"rope_scaling": {"type": "linear", "factor": 2}, "rope_parameters": {"rope_type": "linear", "factor": 3}})",
+            "say different things"},
+        Refusal{"thetas_differ", "llama", R"({"rope_theta": 100.0, "rope_parameters": {"rope_theta": 200.0}})",
                 "must agree"},
-        Refusal{"rope_twice", "llama",
-                R"({"rope_scaling": {"type": "linear", "factor": 2}, "rope_parameters": {"rope_type": "linear", "factor": 3}})",
-                "say different things"},
-        Refusal{"thetas_differ", "llama", R"({"rope_theta": 100.0, "rope_parameters": {"rope_theta": 200.0}})", "must agree"},
         Refusal{"dtypes_differ", "llama", R"({"dtype": "float32", "torch_dtype": "bfloat16"})", "torch_dtype"},
         Refusal{"shares_differ", "gpt_neox", R"({"rotary_pct": 0.25, "partial_rotary_factor": 0.5})", "must agree"},
-        Refusal{"by_layer_type", "gemma2", R"({"rope_parameters": {"full_attention": {"rope_theta": 1.0}}})", "layer type"},
+        Refusal{"by_layer_type", "gemma2", R"({"rope_parameters": {"full_attention": {"rope_theta": 1.0}}})",
+                "layer type"},
         Refusal{"activation", "llama", R"({"hidden_act": "mish"})", "activation 'mish'"},
         Refusal{"activation2", "gpt2", R"({"activation_function": "gelu_knew"})", "did you mean 'gelu_new'"},
         Refusal{"quantized", "llama", R"({"quantization_config": {"bits": 4}})", "quantized"},
@@ -251,7 +270,8 @@ TEST(InferenceChange, RefusesWhatHasNoMeaning) {
   EXPECT_THAT(change_error(llama, {"ssmax", "", ""}), HasSubstr("must say s, as in ssmax:s=0.43"));
   EXPECT_THAT(change_error(llama, {"ssmax:s=-1", "", ""}), HasSubstr("s is -1"));
   EXPECT_THAT(change_error(llama, {"ssmax:beta=1", "", ""}), HasSubstr("must say s"));
-  EXPECT_THAT(change_error(llama, {"asentmax", "", ""}), AllOf(HasSubstr("asentmax"), HasSubstr("adaptive-temperature")));
+  EXPECT_THAT(change_error(llama, {"asentmax", "", ""}),
+              AllOf(HasSubstr("asentmax"), HasSubstr("adaptive-temperature")));
   EXPECT_THAT(change_error(llama, {"", "1", ""}), HasSubstr("--alpha is 1"));
   EXPECT_THAT(change_error(llama, {"", "2.5", ""}), HasSubstr("--alpha is 2.5"));
   EXPECT_THAT(change_error(llama, {"entmax:alpha=1.5", "1.5", ""}), HasSubstr("keep one"));

@@ -14,8 +14,8 @@ const std::string kModels = std::string(LENBENCH_TEST_DATA) + "/model/huggingfac
 
 std::vector<std::string> run_words(const std::string& model, const std::string& output,
                                    const std::vector<std::string>& more = {}) {
-  std::vector<std::string> words = {"run",  kModels + model, "--tasks",   "parity", "--lengths", "16,64",
-                                    "--samples", "3", "--threads", "1", "-o", output};
+  std::vector<std::string> words = {"run", kModels + model, "--tasks", "parity", "--lengths", "16,64", "--samples",
+                                    "3",   "--threads",     "1",       "-o",     output};
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }
@@ -45,8 +45,8 @@ TEST(Families, RecordsWithAndWithoutAChangeNeverMix) {
   EXPECT_TRUE(refused(lenbench(run_words("llama-gqa-tied-sharded", path, {"--rope-scaling", "yarn:factor=4"})), 2,
                       "position encoding"));
   const std::string changed = folder.path("changed.jsonl");
-  const Outcome outcome = lenbench(run_words("llama-gqa-tied-sharded", changed,
-                                             {"--transform", "ssmax:s=0.43", "--rope-scaling", "yarn:factor=4"}));
+  const Outcome outcome = lenbench(
+      run_words("llama-gqa-tied-sharded", changed, {"--transform", "ssmax:s=0.43", "--rope-scaling", "yarn:factor=4"}));
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const json subject = json::parse(lines_of(slurp(changed)).at(0))["subject"];
   EXPECT_EQ(subject["transform"], "ssmax(s=0.43)");
@@ -58,8 +58,9 @@ TEST(Families, BeyondATableOfPositionsCellsAreSkippedWithTheReason) {
   const Outcome outcome = lenbench(run_words("gpt2-by-layer", folder.path("g.jsonl"), {"--dry-run"}));
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_TRUE(mentions(outcome.out, "the model has 40 positions")) << outcome.out;
-  EXPECT_TRUE(refused(lenbench(run_words("gpt2-by-layer", folder.path("g.jsonl"), {"--rope-scaling", "linear:factor=2"})),
-                      2, "needs a model with rotary positions; this one has learned"));
+  EXPECT_TRUE(
+      refused(lenbench(run_words("gpt2-by-layer", folder.path("g.jsonl"), {"--rope-scaling", "linear:factor=2"})), 2,
+              "needs a model with rotary positions; this one has learned"));
 }
 
 TEST(Families, InspectNamesFamilyScalingHashesAndWhatLooksWrong) {

@@ -200,6 +200,26 @@ TEST(Trainer, AValueThatIsNotFiniteStopsTheRun) {
   EXPECT_THAT(message, HasSubstr("learning_rate"));
 }
 
+// The next attempt takes the next rate of the list, and the log says why the last one ended.
+TEST(Trainer, AnAttemptThatIsNotFiniteIsMadeAgainAtTheNextLearningRate) {
+  auto json = tiny_recipe();
+  json["optimizer"]["warmup_steps"] = 0;
+  json["restart"] = {{"max_seeds", 2}, {"learning_rates", {1e30, 0.01}}};
+  TinyRun run(json);
+  run.train();
+  const Origin origin = Checkpoint::open(run.output).origin();
+  EXPECT_EQ(origin.seed, 4u);
+  EXPECT_EQ(origin.facts.at("seeds_tried"), "2");
+  EXPECT_EQ(origin.facts.at("learning_rate"), "0.01");
+  int restarts = 0;
+  for (const auto& line : run.log()) {
+    if (line.value("event", "") != "restart") continue;
+    ++restarts;
+    EXPECT_THAT(line["reason"].get<std::string>(), HasSubstr("not finite"));
+  }
+  EXPECT_EQ(restarts, 1);
+}
+
 TEST(Trainer, ASeedThatStaysOnThePlateauIsReplaced) {
   auto json = tiny_recipe();
   json["restart"] = {{"at_step", 4}, {"min_accuracy", 1.0}, {"max_seeds", 3}};
@@ -220,6 +240,26 @@ TEST(Trainer, ARestartedRunResumesToo) {
   parts.train(/*stop_after=*/7);
   parts.train();
   EXPECT_EQ(read_file(whole.output + "/model.safetensors"), read_file(parts.output + "/model.safetensors"));
+}
+
+// The published hyper-parameters at a batch that a CPU does in a second: shapes, tasks and methods fit together.
+TEST(Trainer, RecipesOfThePaperTakeSteps) {
+  const std::string recipes = std::string(LENBENCH_TEST_DATA) + "/../results/recipes/";
+  int tried = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(recipes)) {
+    const std::string name = entry.path().filename().string();
+    const bool widest = name.ends_with("-asentmax-nape.json") || name.ends_with("-topk-nape.json");
+    if (!name.starts_with("paper-") || !widest) continue;
+    nlohmann::ordered_json json = {{"base", recipes + name}, {"steps", 2}, {"batch", 2}};
+    json["validation"] = {{"samples", 2}, {"every_steps", 2}};
+    json["lengths"] = {{"high", 33}, {"grow_from", 33}};
+    json["validation"]["length"] = 33;
+    TinyRun run(json);
+    EXPECT_EQ(run.train(), 2) << name;
+    EXPECT_GT(run.log().back()["seconds"], 0) << name;
+    ++tried;
+  }
+  EXPECT_GE(tried, 10);
 }
 
 TEST(Trainer, EveryTransformTrains) {
