@@ -1,8 +1,10 @@
 // Checks a request and sends it down its path.
 #include "attention/attend.h"
 
+#include <ATen/ops/clamp_max.h>
 #include <ATen/ops/le.h>
 
+#include <cmath>
 #include <stdexcept>
 
 #include "attention/reference.h"
@@ -44,14 +46,27 @@ void check(const AttendRequest& request) {
           "source keys must be int64 [B, Q]");
   require(!sources.defined() || sources.numel() == 0 || at::le(sources, positions).all().item<bool>(),
           "a source key must be visible to its row");
+  require(std::isfinite(request.score_scale) && request.score_scale >= 0 && std::isfinite(request.softcap) &&
+              request.softcap >= 0 && request.window >= 0,
+          "score scale, softcap and window must be at least 0");
   const at::Tensor& alpha = request.normalizer.alpha_minus_one_H;
   require(!alpha.defined() || (alpha.dim() == 1 && alpha.size(0) == q.size(1)), "alpha must have one entry per head");
 }
 
 }  // namespace
 
+at::Tensor visible_positions(const at::Tensor& positions_BQ, std::int64_t window) {
+  return window > 0 ? at::clamp_max(positions_BQ, window - 1) : positions_BQ;
+}
+
+double score_scale(const AttendRequest& request) {
+  return request.score_scale > 0 ? request.score_scale : 1.0 / std::sqrt(static_cast<double>(request.q_BHQD.size(3)));
+}
+
 std::string uncovered_by_streaming(const AttendRequest& request) {
   if (!request.q_BHQD.device().is_cpu()) return "the tensors are not on the CPU";
+  if (request.softcap > 0) return "capped scores have no kernel";
+  if (request.window > 0 && request.window < request.k_BGKD.size(2)) return "sliding windows have no kernel";
   if (request.normalizer.kind == Normalizer::Kind::kTopK) return "top-k has no kernel";
   if (!wants_gradient(request)) {
     return request.q_BHQD.scalar_type() == at::kFloat ? "" : "inference in another type than float32";
@@ -66,7 +81,8 @@ std::string uncovered_by_streaming(const AttendRequest& request) {
 
 void report_rows(const AttendRequest& request, const RowStatistics& rows) {
   if (request.stats) {
-    add_statistics(rows, request.positions_BQ, request.probe_rows_BQ, request.source_keys_BQ, *request.stats);
+    add_statistics(rows, visible_positions(request.positions_BQ, request.window), request.probe_rows_BQ,
+                   request.source_keys_BQ, *request.stats);
   }
   if (request.rows) *request.rows = rows;
 }

@@ -21,10 +21,13 @@ enum class AttentionPath {
 };
 
 struct AttendRequest {
-  at::Tensor q_BHQD;           // rotated and length-scaled; attend applies 1/sqrt(D)
+  at::Tensor q_BHQD;           // rotated and length-scaled; attend applies score_scale
   at::Tensor k_BGKD, v_BGKD;   // rotated keys, values; keys stand at positions 0..K-1
   at::Tensor positions_BQ;     // int64 [B, Q] or [1, Q]: row sees keys 0..position; -1: sees none; must be < K
   std::vector<double> slopes;  // [H] (PositionEncoding::slopes()); empty: no bias
+  double score_scale = 0;      // of q . k; 0: 1/sqrt(D)
+  double softcap = 0;          // > 0: a score s becomes softcap tanh(s / softcap), before bias and mask
+  std::int64_t window = 0;     // > 0: a row sees its last `window` visible keys only, its own included
   Normalizer normalizer;
   AttentionPath path = AttentionPath::kAuto;
   std::int64_t query_block = 0;             // reference path: rows at a time; 0: chosen so that memory stays O(K)
@@ -38,6 +41,12 @@ struct AttendRequest {
 // Differentiable in q, k, v and alpha_minus_one_H when one of them requires a gradient and grad mode is on.
 // Throws Error when kStreaming is asked for but does not cover the request; std::invalid_argument for shapes.
 at::Tensor attend(const AttendRequest& request);
+
+// Positions such that position + 1 is the number of visible keys, with a window taken into account.
+at::Tensor visible_positions(const at::Tensor& positions_BQ, std::int64_t window);
+
+// request.score_scale, resolved.
+double score_scale(const AttendRequest& request);
 
 // Empty if the streaming path covers the request, else the reason.
 std::string uncovered_by_streaming(const AttendRequest& request);

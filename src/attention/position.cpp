@@ -10,7 +10,8 @@
 
 namespace lenbench {
 
-at::Tensor PositionEncoding::rotate(const at::Tensor& x_BHTD, const at::Tensor& /*positions_BT*/) const {
+at::Tensor PositionEncoding::rotate(const at::Tensor& x_BHTD, const at::Tensor& /*positions_BT*/,
+                                    std::span<const std::int64_t> /*lengths*/) const {
   return x_BHTD;
 }
 

@@ -5,7 +5,9 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +20,11 @@ struct PositionSpec {
   std::int64_t num_heads = 0;
   std::int64_t head_dim = 0;
   double rope_base = 10000.0;
+  std::int64_t rotary_dim = 0;  // rope: the first channels of a head, which rotate among themselves; 0: all
+  // rope: a frequency for each pair of channels, for a text of that many tokens; unset: base^(-2c/rotary_dim).
+  std::function<std::vector<double>(std::int64_t length)> rope_frequencies;
+  bool rope_by_length = false;              // rope: the frequencies differ between lengths
+  double rope_attention_factor = 1;         // rope: multiplies cosines and sines
   std::int64_t alibi_num_heads = -1;        // nape: how many of the first heads carry a bias; -1: half of the heads
   std::string alibi_slope_type = "linear";  // nape: "linear" 1, 1/2, 1/3, ... or "exp" 1, 1/2, 1/4, ...
 };
@@ -30,8 +37,10 @@ class PositionEncoding {
   const PositionSpec& spec() const { return spec_; }
 
   // Rotates queries or keys: x is [B, H or G, T, D], positions int64 [B, T] (or [1, T]) with absolute positions.
+  // `lengths`: tokens of each text, [B]; read only by an encoding that depends on them, which needs them.
   // Returns x itself where the encoding does not rotate. Angles are computed in double and rounded once to x's type.
-  virtual at::Tensor rotate(const at::Tensor& x_BHTD, const at::Tensor& positions_BT) const;
+  virtual at::Tensor rotate(const at::Tensor& x_BHTD, const at::Tensor& positions_BT,
+                            std::span<const std::int64_t> lengths = {}) const;
 
   // ALiBi slopes [H], each >= 0: key j of row i gets the bias -slope * (i - j) after the 1/sqrt(D) scaling and after
   // any length scale. 0: no bias.

@@ -18,6 +18,7 @@
 #include <ATen/ops/logical_or.h>
 #include <ATen/ops/matmul.h>
 #include <ATen/ops/softmax.h>
+#include <ATen/ops/tanh.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/topk.h>
 #include <ATen/ops/where.h>
@@ -82,9 +83,10 @@ at::Tensor weights_of(const Normalizer& normalizer, const at::Tensor& scores, co
 }
 
 // Keys with p > 0, by the mathematics: softmax weights are never 0, even where they underflow.
-at::Tensor support_of(const Normalizer& normalizer, const at::Tensor& positions_BQ, const at::Tensor& counted) {
+at::Tensor support_of(const Normalizer& normalizer, const at::Tensor& positions_BQ, std::int64_t window,
+                      const at::Tensor& counted) {
   if (normalizer.kind == Normalizer::Kind::kEntmax) return counted;
-  at::Tensor visible_BQ = positions_BQ + 1;
+  at::Tensor visible_BQ = visible_positions(positions_BQ, window) + 1;
   if (normalizer.kind == Normalizer::Kind::kTopK) visible_BQ = at::clamp_max(visible_BQ, normalizer.topk);
   return visible_BQ.unsqueeze(1).expand_as(counted);
 }
@@ -104,16 +106,25 @@ Block attend_block(const AttendRequest& request, std::int64_t row, std::int64_t 
     // A source before first_key counts as unseen: its weight is 0.
     sources_BQ = request.source_keys_BQ.narrow(1, row, count) - first_key;
   }
+  // Keys that no row of the block sees are left out on both sides.
+  std::int64_t skipped = 0;
+  if (request.window > 0 && count > 0) {
+    skipped = std::max<std::int64_t>(0, positions_BQ.min().item<std::int64_t>() - request.window + 1 - first_key);
+    first_key += skipped;
+    if (sources_BQ.defined()) sources_BQ = sources_BQ - skipped;
+  }
   const std::int64_t num_keys = count == 0 ? 0 : positions_BQ.max().item<std::int64_t>() + 1 - first_key;
   if (num_keys <= 0) {
     const at::Tensor zero = at::zeros({q_BHQD.size(0), q_BHQD.size(1), q_BHQD.size(2)}, q_BHQD.options());
     return {at::zeros_like(q_BHQD), {zero, zero, zero, zero, sources_BQ.defined() ? zero : at::Tensor()}};
   }
-  const at::Tensor k_BGKD = request.k_BGKD.narrow(2, 0, num_keys);
+  const at::Tensor k_BGKD = request.k_BGKD.narrow(2, skipped, num_keys);
   const at::Tensor keys_K = at::arange(first_key, first_key + num_keys, positions_BQ.options());
   const at::Tensor rows_B1Q1 = positions_BQ.unsqueeze(1).unsqueeze(-1);
-  const at::Tensor visible = at::le(keys_K, rows_B1Q1);
-  at::Tensor scores = scores_of(q_BHQD * (1.0 / std::sqrt(static_cast<double>(q_BHQD.size(3)))), k_BGKD);
+  at::Tensor visible = at::le(keys_K, rows_B1Q1);
+  if (request.window > 0) visible = at::logical_and(visible, at::gt(keys_K, rows_B1Q1 - request.window));
+  at::Tensor scores = scores_of(q_BHQD * score_scale(request), k_BGKD);
+  if (request.softcap > 0) scores = at::tanh(scores / request.softcap) * request.softcap;
   if (std::any_of(request.slopes.begin(), request.slopes.end(), [](double slope) { return slope != 0; })) {
     const at::Tensor slopes_H11 = at::tensor(request.slopes, at::TensorOptions(at::kDouble))
                                       .to(q_BHQD.device(), q_BHQD.scalar_type())
@@ -122,13 +133,25 @@ Block attend_block(const AttendRequest& request, std::int64_t row, std::int64_t 
   }
   scores = at::where(visible, scores, kMasked);
   const at::Tensor weights = weights_of(request.normalizer, scores, visible);
-  Block block{mix(weights, request.v_BGKD.narrow(2, 0, num_keys)), {}};
+  Block block{mix(weights, request.v_BGKD.narrow(2, skipped, num_keys)), {}};
   if (want_rows) {
     block.rows = row_statistics(weights, sources_BQ);
-    block.rows.support = support_of(request.normalizer, positions_BQ, block.rows.support);
+    block.rows.support = support_of(request.normalizer, positions_BQ, request.window, block.rows.support);
     if (first_key > 0) block.rows.sink = at::zeros_like(block.rows.sink);
   }
   return block;
+}
+
+// So that about kBlockScores scores are held. Where all rows of a text follow each other under a window, a block of up
+// to `window` of them meets at most twice as many keys.
+std::int64_t rows_at_a_time(const AttendRequest& request) {
+  std::int64_t keys = request.k_BGKD.size(2), most = request.q_BHQD.size(2);
+  if (request.window > 0 && request.window < keys / 2 && most == keys) {
+    keys = 2 * request.window;
+    most = request.window;
+  }
+  const std::int64_t scores = std::max<std::int64_t>(1, request.q_BHQD.size(0) * request.q_BHQD.size(1) * keys);
+  return std::clamp<std::int64_t>(kBlockScores / scores, 1, std::max<std::int64_t>(1, most));
 }
 
 }  // namespace
@@ -147,9 +170,7 @@ at::Tensor largest_entries(const at::Tensor& scores_BHQK, std::int64_t count) {
 ReferenceResult attend_reference(const AttendRequest& request, bool want_rows, std::int64_t first_key) {
   const at::Tensor& q = request.q_BHQD;
   const std::int64_t num_rows = q.size(2);
-  const std::int64_t scores_per_row = std::max<std::int64_t>(1, q.size(0) * q.size(1) * request.k_BGKD.size(2));
-  const std::int64_t block_rows =
-      request.query_block > 0 ? request.query_block : std::max<std::int64_t>(1, kBlockScores / scores_per_row);
+  const std::int64_t block_rows = request.query_block > 0 ? request.query_block : rows_at_a_time(request);
   std::vector<at::Tensor> outs;
   std::vector<RowStatistics> rows;
   for (std::int64_t row = 0; row == 0 || row < num_rows; row += block_rows) {

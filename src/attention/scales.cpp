@@ -85,11 +85,19 @@ at::Tensor theta_factor(const TransformSpec&, const TransformWeights& weights, c
   return inverse_S.expand({log_n_BT1.size(0), log_n_BT1.size(1), inverse_S.size(0)});
 }
 
+std::vector<ParameterSpec> fixed_parameters(const TransformSpec&, std::int64_t, std::int64_t) { return {}; }
+
+at::Tensor fixed_factor(const TransformSpec& spec, const TransformWeights&, const at::Tensor&,
+                        const at::Tensor& log_n_BT1) {
+  return log_n_BT1 * spec.scale_s;
+}
+
 const QueryScale kScales[] = {
     {"nakanishi", nakanishi_parameters, nakanishi_factor},
     {"learn", learn_parameters, learn_factor},
     {"adapt-softplus-tanh", adapt_parameters, adapt_factor},
     {"theta", theta_parameters, theta_factor},
+    {"fixed", fixed_parameters, fixed_factor},
 };
 
 }  // namespace

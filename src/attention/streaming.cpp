@@ -36,7 +36,7 @@ kernels::View<T> view(const at::Tensor& x_BHTD) {
 
 // Keeps alive what a kernels::Problem points to.
 struct Inputs {
-  at::Tensor q_BHQD;  // times 1/sqrt(D)
+  at::Tensor q_BHQD;  // times the score scale
   at::Tensor k_BGKD, v_BGKD;
   at::Tensor visible_BQ;  // int64 [B, Q] or [1, Q]
   at::Tensor slopes_H, alphas_H;
@@ -66,7 +66,7 @@ Inputs inputs_of(const AttendRequest& request) {
   const at::Tensor& q = request.q_BHQD;
   const at::TensorOptions options = q.options().requires_grad(false);
   Inputs inputs;
-  inputs.q_BHQD = unit_channel_stride(q * (1.0 / std::sqrt(static_cast<double>(q.size(3)))));
+  inputs.q_BHQD = unit_channel_stride(q * score_scale(request));
   inputs.k_BGKD = unit_channel_stride(request.k_BGKD);
   inputs.v_BGKD = unit_channel_stride(request.v_BGKD);
   inputs.visible_BQ = (request.positions_BQ + 1).contiguous();
@@ -209,7 +209,7 @@ void replace_rows(Swept& all, const Swept& head, std::int64_t h, const at::Tenso
 
 // A head with a bias and a temperature per row: the temperature multiplies the bias too, which no kernel slope can say.
 // The reference path does it, in blocks whose keys stop where the bias leaves nothing: relative to the row's own key,
-// a key at distance t has exponent at most 2 R - slope t (R bounds |q.k|/sqrt(D); factors are at least 1), and below
+// a key at distance t has exponent at most 2 R - slope t (R bounds scaled |q.k|; factors are at least 1), and below
 // -104 a float weight is exactly 0.
 Swept biased_head(const AttendRequest& request, const at::Tensor& q_B1QD, const at::Tensor& k_B1KD,
                   const at::Tensor& v_B1KD, double slope, bool want_rows) {
@@ -217,7 +217,7 @@ Swept biased_head(const AttendRequest& request, const at::Tensor& q_B1QD, const 
   constexpr double kVanishingExponent = 104.0;
   const double q_norm = q_B1QD.norm(2, {-1}).max().item<double>();
   const double k_norm = k_B1KD.norm(2, {-1}).max().item<double>();
-  const double bound = 1.001 * q_norm * k_norm / std::sqrt(static_cast<double>(q_B1QD.size(3)));
+  const double bound = 1.001 * q_norm * k_norm * score_scale(request);
   const double window = std::ceil((2.0 * bound + kVanishingExponent) / slope);
   std::vector<at::Tensor> outs;
   std::vector<RowStatistics> rows;
@@ -231,6 +231,7 @@ Swept biased_head(const AttendRequest& request, const at::Tensor& q_B1QD, const 
     part.k_BGKD = k_B1KD.narrow(2, first_key, k_B1KD.size(2) - first_key);
     part.v_BGKD = v_B1KD.narrow(2, first_key, v_B1KD.size(2) - first_key);
     part.slopes = {slope};
+    part.score_scale = request.score_scale;
     part.normalizer = request.normalizer;
     if (want_rows && request.source_keys_BQ.defined()) {
       part.source_keys_BQ = request.source_keys_BQ.narrow(1, row, count);

@@ -97,6 +97,7 @@ AttentionTransform::AttentionTransform(TransformSpec spec, std::int64_t num_head
   }
   check(spec_, std::isfinite(spec_.scale_delta) && std::isfinite(spec_.scale_gamma_range),
         "scale delta and gamma range must be finite");
+  check(spec_, std::isfinite(spec_.scale_s) && spec_.scale_s > 0, "scale s must be finite and above 0");
   const bool entmax = spec_.normalizer == Normalizer::Kind::kEntmax;
   const double top = spec_.alpha_learnable ? std::nextafter(2.0, 1.0) : 2.0;
   check(spec_, !entmax || (spec_.alpha > 1.0 && spec_.alpha <= top),
@@ -127,8 +128,10 @@ at::Tensor AttentionTransform::query_scale(const TransformWeights& weights, cons
   const QueryScale* scale = find_scale(spec_.scale);
   if (!scale || scaled_heads_.empty()) return {};
   const at::Tensor log_n_BT1 = at::log(positions_BT.clamp_min(0).to(at::kDouble) + 2.0).unsqueeze(-1);
-  const at::Tensor factor_BST =
-      scale->factor(spec_, weights, hidden_BTE, log_n_BT1).transpose(1, 2).to(hidden_BTE.scalar_type());
+  const at::Tensor factor_BST = scale->factor(spec_, weights, hidden_BTE, log_n_BT1)
+                                    .transpose(1, 2)
+                                    .expand({-1, std::ssize(scaled_heads_), -1})
+                                    .to(hidden_BTE.scalar_type());
   if (factor_BST.size(1) == num_heads_) return factor_BST;
   const at::Tensor heads = at::tensor(scaled_heads_, at::TensorOptions(at::kLong)).to(hidden_BTE.device());
   const at::Tensor ones_BHT = at::ones({factor_BST.size(0), num_heads_, factor_BST.size(2)}, factor_BST.options());

@@ -30,11 +30,13 @@ struct TransformSpec {
   std::string name = "softmax";  // display name
   // "none"; "nakanishi" (SSMax): s_h ln(i+2); "learn": delta + beta_h ln(i+2)^gamma_h;
   // "adapt-softplus-tanh" (ASEntmax): delta + softplus(W_b h + b_b) ln(i+2)^(gamma_range tanh(W_g h + b_g));
-  // "theta": 1/theta_h with theta = exp(log theta). i is the 0-based absolute position of the query.
+  // "theta": 1/theta_h with theta = exp(log theta); "fixed": scale_s ln(i+2), the same for every head, nothing trained.
+  // i is the 0-based absolute position of the query.
   std::string scale = "none";
   double scale_delta = 1.0;
   double scale_gamma_range = 2.0;
   bool scale_proj_bias = false;
+  double scale_s = 1.0;
   Normalizer::Kind normalizer = Normalizer::Kind::kSoftmax;
   double alpha = 1.0;  // kEntmax: fixed value, or the initial one (in (1, 2), exclusive) if alpha_learnable
   bool alpha_learnable = false;

@@ -18,7 +18,10 @@ struct OpenOptions {
   std::string dtype = "float32";        // "float32" or "float64"
   int threads = 0;                      // 0: the library's default
   std::string attention_path = "auto";  // "auto", "reference", "streaming"
-  std::string transform;                // inference-time change, e.g. "adaptive-temperature"; empty: as trained
+  // Changes at inference (checkpoint/inference_change.h); empty: as trained.
+  std::string transform;     // e.g. "adaptive-temperature"
+  std::string alpha;         // e.g. "1.5"
+  std::string rope_scaling;  // e.g. "yarn:factor=4"
 };
 
 struct TrainOptions {
@@ -73,7 +76,7 @@ class Backend {
                                     const OpenOptions& options, std::int64_t repeats) = 0;
 };
 
-inline constexpr int kBackendAbi = 3;
+inline constexpr int kBackendAbi = 4;
 inline constexpr const char* kBackendSymbol = "lenbench_open_backend";
 // extern "C" Backend* lenbench_open_backend(int abi); the caller owns the result; nullptr when abi differs.
 using OpenBackend = Backend* (*)(int abi);

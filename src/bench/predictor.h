@@ -129,7 +129,9 @@ struct PredictorInfo {
   TaskInput input = TaskInput::kTokens;  // tasks of another input are not asked; with a vocabulary of 0 any is
   std::int64_t train_length = 0;         // 0: unknown
   std::int64_t max_positions = 0;        // 0: unlimited
-  bool rows_depend_on_length = false;    // a row changes with the tokens after it: no prefix statistics
+  // A row depends on the length of the whole text, not on its prefix alone: decoding would not give what one pass
+  // gives, and one pass has no statistics of prefixes.
+  bool rows_depend_on_length = false;
 };
 
 // A model. No state between calls. A real model reads Sample::tokens and the positions and targets in `scored` (targets

@@ -102,6 +102,7 @@ Runner::CellOutcome Runner::measure(const Cell& cell, ProbeRows rows,
   CellOutcome outcome;
   Record& record = outcome.record;
   record = make_record(cell, predictor_.info());
+  record.measurement.teacher_forced = predictor_.info().rows_depend_on_length;
   record.setting = options_.setting;
   record.setting.attention_path = predictor_.info().attention_path;
   record.setting.started_at = options_.wall_clock();

@@ -11,13 +11,11 @@
 #include "base/hash.h"
 #include "base/names.h"
 #include "base/numbers.h"
+#include "checkpoint/family.h"
 #include "checkpoint/index.h"
 
 namespace lenbench {
 namespace {
-
-constexpr const char* kEmbedding = "model.embed_tokens.weight";
-constexpr const char* kHead = "lm_head.weight";
 
 std::string file_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
@@ -36,6 +34,10 @@ std::string folder_name(const std::string& path) {
 }
 
 double largest_difference(const TensorView& left, const TensorView& right) {
+  if (left.dtype == right.dtype && !first_nonfinite(left.dtype, left.bytes) &&
+      std::equal(left.bytes.begin(), left.bytes.end(), right.bytes.begin(), right.bytes.end())) {
+    return 0;
+  }
   double largest = 0;
   for (std::int64_t i = 0; i < left.num_elements(); ++i) {
     const double difference =
@@ -59,6 +61,7 @@ Checkpoint Checkpoint::open(const std::string& path, bool ignore_index) {
   checkpoint.name_ = checkpoint.origin_.name;
   if (checkpoint.name_.empty()) checkpoint.name_ = folder_name(files.folder);
   checkpoint.load_tensors();
+  checkpoint.settle_names();
   checkpoint.settle_ties();
   checkpoint.check_tensors();
   return checkpoint;
@@ -93,44 +96,62 @@ void Checkpoint::load_tensors() {
   }
 }
 
-// Leaves the tensors as tensor_specs() names them: with tied embeddings only the embedding stays.
+// Takes away what is no weight, and gives names without the family's prefix (files of the bare model) theirs.
+void Checkpoint::settle_names() {
+  const Family& family = family_named(config_.family);
+  std::erase_if(tensors_, [&](const auto& item) { return is_not_weight(family, item.first); });
+  const auto has_prefix = [&](const auto& item) { return item.first.starts_with(family.prefix); };
+  if (std::any_of(tensors_.begin(), tensors_.end(), has_prefix)) return;
+  const std::vector<TensorSpec> specs = stored_tensor_specs(config_);
+  for (const TensorSpec& spec : specs) {
+    if (!spec.name.starts_with(family.prefix)) continue;
+    const auto bare = tensors_.find(spec.name.substr(family.prefix.size()));
+    if (bare == tensors_.end()) continue;
+    tensors_[spec.name] = bare->second;
+    file_of_[spec.name] = file_of_.at(bare->first);
+    tensors_.erase(bare);
+  }
+}
+
+// Leaves the tensors as stored_tensor_specs() names them: with tied embeddings only the embedding stays.
 void Checkpoint::settle_ties() {
-  const bool has_embedding = tensors_.contains(kEmbedding), has_head = tensors_.contains(kHead);
+  const std::string embedding = stored_tensor(config_, {"model.embed_tokens.weight", {0, 0}}).name;
+  const std::string head = stored_tensor(config_, {"lm_head.weight", {0, 0}}).name;
+  const bool has_embedding = tensors_.contains(embedding), has_head = tensors_.contains(head);
   const std::string where = printable(files_.folder);
   if (!config_.tie_word_embeddings) {
     if (has_embedding && !has_head) {
-      throw Error(where +
-                  ": tensor 'lm_head.weight' is missing; set tie_word_embeddings to true in config.json if the "
+      throw Error(where + ": tensor '" + head +
+                  "' is missing; set tie_word_embeddings to true in config.json if the "
                   "output shares the embedding's weights");
     }
     return;
   }
   if (!has_head) return;
+  tied_twice_ = has_embedding;
   if (has_embedding) {
-    const TensorView& embedding = tensors_[kEmbedding];
-    const TensorView& head = tensors_[kHead];
-    if (embedding.shape != head.shape) {
-      throw Error(where + ": tie_word_embeddings is true, but 'lm_head.weight' is " + shape_text(head.shape) +
-                  " and 'model.embed_tokens.weight' is " + shape_text(embedding.shape));
+    const TensorView& inputs = tensors_[embedding];
+    const TensorView& outputs = tensors_[head];
+    if (inputs.shape != outputs.shape) {
+      throw Error(where + ": tie_word_embeddings is true, but '" + head + "' is " + shape_text(outputs.shape) +
+                  " and '" + embedding + "' is " + shape_text(inputs.shape));
     }
-    const double difference = largest_difference(embedding, head);
+    const double difference = largest_difference(inputs, outputs);
     if (difference != 0) {
-      throw Error(where +
-                  ": tie_word_embeddings is true, but 'lm_head.weight' differs from "
-                  "'model.embed_tokens.weight' (largest difference " +
-                  (std::isfinite(difference) ? format_real(difference) : "not finite") +
+      throw Error(where + ": tie_word_embeddings is true, but '" + head + "' differs from '" + embedding +
+                  "' (largest difference " + (std::isfinite(difference) ? format_real(difference) : "not finite") +
                   "); set tie_word_embeddings to false if the output has its own weights");
     }
   } else {
-    tensors_[kEmbedding] = tensors_[kHead];
-    file_of_[kEmbedding] = file_of_[kHead];
+    tensors_[embedding] = tensors_[head];
+    file_of_[embedding] = file_of_[head];
   }
-  tensors_.erase(kHead);
-  file_of_.erase(kHead);
+  tensors_.erase(head);
+  file_of_.erase(head);
 }
 
 void Checkpoint::check_tensors() const {
-  const std::vector<TensorSpec> specs = tensor_specs(config_);
+  const std::vector<TensorSpec> specs = stored_tensor_specs(config_);
   const std::string where = printable(files_.weight_paths.size() == 1 ? files_.weight_paths[0] : files_.folder);
   std::vector<std::string> missing, extra, known;
   for (const TensorSpec& spec : specs) {

@@ -34,8 +34,10 @@ class Checkpoint {
   const CheckpointFiles& files() const { return files_; }
   const DecoderConfig& config() const { return config_; }
   const Origin& origin() const { return origin_; }  // defaults where there is no origin.json
-  // Exactly those of tensor_specs(config()); views stay valid while this object lives.
+  // Exactly those of stored_tensor_specs(config()) (family.h), under those names.
   const std::map<std::string, TensorView>& tensors() const { return tensors_; }
+  // Tied output weights that the files hold once more (equal to the embedding's, else opening fails).
+  bool tied_twice() const { return tied_twice_; }
   // "recall-asentmax-nape": origin's name, else the folder's (or the file's, for a file given by itself).
   const std::string& name() const { return name_; }
 
@@ -49,6 +51,7 @@ class Checkpoint {
  private:
   Checkpoint() = default;
   void load_tensors();
+  void settle_names();
   void settle_ties();
   void check_tensors() const;
 
@@ -56,6 +59,7 @@ class Checkpoint {
   DecoderConfig config_;
   Origin origin_;
   std::string name_;
+  bool tied_twice_ = false;
   std::vector<SafetensorsFile> weights_;
   std::map<std::string, TensorView> tensors_;
   std::map<std::string, std::string> file_of_;  // tensor name -> path, for messages

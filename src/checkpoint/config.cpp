@@ -10,10 +10,6 @@
 namespace lenbench {
 namespace {
 
-// Keeps the number of parameters of any accepted configuration within 63 bits.
-constexpr std::int64_t kMaxSize = std::int64_t{1} << 24;
-constexpr std::int64_t kMaxLayers = 1000;
-
 void check_size(std::int64_t value, std::int64_t limit, const char* key, const std::string& where) {
   if (value < 1 || value > limit) {
     throw Error(where + ": " + key + " is " + std::to_string(value) + "; it must be between 1 and " +
@@ -27,17 +23,26 @@ void check_finite(double value, const char* key, const std::string& where) {
 
 void check_positions(const DecoderConfig& config, const std::string& where) {
   const std::string& name = config.positions;
-  if (name != "nope" && name != "rope" && name != "alibi" && name != "nape") {
-    throw Error(where + ": unknown position encoding '" + name + "'; known are nope, rope, alibi, nape");
+  if (name != "nope" && name != "rope" && name != "alibi" && name != "nape" && name != "learned") {
+    throw Error(where + ": unknown position encoding '" + name + "'; known are nope, rope, alibi, nape, learned");
   }
   if (name == "rope") {
-    if (config.head_dim % 2 != 0) {
+    if (config.rotary_dim == 0 && config.head_dim % 2 != 0) {
       throw Error(where + ": head_dim is " + std::to_string(config.head_dim) + "; rotary positions need an even one");
+    }
+    const std::int64_t channels = config.rotated_channels();
+    if (config.rotary_dim < 0 || channels < 2 || channels % 2 != 0 || channels > config.head_dim) {
+      throw Error(where + ": " + std::to_string(config.rotary_dim) + " channels of a head of " +
+                  std::to_string(config.head_dim) + " rotate; it must be an even number of them, at least 2");
     }
     if (!std::isfinite(config.rope_theta) || config.rope_theta <= 0) {
       throw Error(where + ": rope_theta must be a finite number above 0");
     }
+    check_rope_scaling(config.rope_scaling, config.rope_theta, channels, where);
+  } else if (config.rope_scaling.kind != RopeScaling::Kind::kNone) {
+    throw Error(where + ": RoPE scaling has no meaning for positions '" + name + "'");
   }
+  if (name == "learned") check_size(config.max_positions, kMaxSize, "the number of learned positions", where);
   if (name == "nape") {
     if (config.alibi_num_heads < 0 || config.alibi_num_heads > config.num_heads) {
       throw Error(where + ": alibi_num_heads is " + std::to_string(config.alibi_num_heads) +
@@ -52,12 +57,15 @@ void check_positions(const DecoderConfig& config, const std::string& where) {
 void check_attention(const DecoderConfig& config, const std::string& where) {
   const std::string& scale = config.attn_scale_type;
   if (scale != "none" && scale != "nakanishi" && scale != "learn" && scale != "adapt-softplus-tanh" &&
-      scale != "theta") {
+      scale != "theta" && scale != "fixed") {
     throw Error(where + ": attn_scale_type '" + scale +
                 "' is not known; use nakanishi, learn, adapt-softplus-tanh or null");
   }
   check_finite(config.attn_scale_delta, "attn_scale_delta", where);
   check_finite(config.attn_scale_gamma_range, "attn_scale_gamma_range", where);
+  if (scale == "fixed" && (!std::isfinite(config.ssmax_s) || config.ssmax_s <= 0)) {
+    throw Error(where + ": s of ssmax must be a finite number above 0");
+  }
   const double alpha = config.entmax_alpha;
   if (!std::isfinite(alpha) || alpha < 1 || alpha > 2) {
     throw Error(where + ": entmax_alpha is " + format_real(alpha) +
@@ -78,10 +86,46 @@ void check_attention(const DecoderConfig& config, const std::string& where) {
   }
 }
 
+void check_blocks(const DecoderConfig& config, const std::string& where) {
+  if (!std::isfinite(config.norm_eps) || config.norm_eps < 0) {
+    throw Error(where + ": the norms' epsilon (rms_norm_eps, layer_norm_eps) must be a finite number of at least 0");
+  }
+  for (const auto& [value, what] :
+       {std::pair{config.score_scale, "the scale of scores"}, std::pair{config.score_softcap, "attn_logit_softcapping"},
+        std::pair{config.logit_softcap, "final_logit_softcapping"}}) {
+    if (!std::isfinite(value) || value < 0) {
+      throw Error(where + ": " + what + " must be a finite number of at least 0");
+    }
+  }
+  if (!config.windows.empty() && std::ssize(config.windows) != config.num_layers) {
+    throw Error(where + ": there must be a window for each layer or none");
+  }
+  for (const std::int64_t window : config.windows) {
+    if (window < 0) throw Error(where + ": sliding_window is " + std::to_string(window) + "; it must be at least 1");
+  }
+  if (config.context < 0) {
+    throw Error(where + ": max_position_embeddings is " + std::to_string(config.context) + "; it must be at least 1");
+  }
+}
+
 }  // namespace
 
 std::int64_t DecoderConfig::num_scaled_heads() const {
   return positions == "nape" ? num_heads - alibi_num_heads : num_heads;
+}
+
+std::int64_t DecoderConfig::window(std::int64_t layer) const {
+  return windows.empty() ? 0 : windows[static_cast<std::size_t>(layer)];
+}
+
+double DecoderConfig::scale_of_scores(std::int64_t layer) const {
+  const double scale = score_scale > 0 ? score_scale : 1.0 / std::sqrt(static_cast<double>(head_dim));
+  return score_scale_by_layer ? scale / static_cast<double>(layer + 1) : scale;
+}
+
+std::string DecoderConfig::positions_name() const {
+  const std::string scaling = positions == "rope" ? rope_scaling_text(rope_scaling) : "";
+  return scaling.empty() ? positions : positions + "+" + scaling;
 }
 
 std::string DecoderConfig::transform_name() const {
@@ -105,6 +149,10 @@ std::string DecoderConfig::transform_name() const {
     name = attn_scale_type == "nakanishi" ? "ssmax" : "softmax";
     if (attn_scale_type == "nakanishi") told_scale = attn_scale_type;
   }
+  if (attn_scale_type == "fixed") {
+    const std::string ssmax = "ssmax(s=" + format_real(ssmax_s) + ")";
+    return name == "softmax" ? ssmax : name + "+" + ssmax;
+  }
   return attn_scale_type == told_scale ? name : name + "+" + attn_scale_type;
 }
 
@@ -124,9 +172,7 @@ void check_config(const DecoderConfig& config, const std::string& where) {
     throw Error(where + ": num_attention_heads (" + std::to_string(config.num_heads) + ") times head_dim (" +
                 std::to_string(config.head_dim) + ") is too large");
   }
-  if (!std::isfinite(config.rms_norm_eps) || config.rms_norm_eps < 0) {
-    throw Error(where + ": rms_norm_eps must be a finite number of at least 0");
-  }
+  check_blocks(config, where);
   check_positions(config, where);
   check_attention(config, where);
   if (config.item_classes != 0) check_set_model(config, where);
@@ -138,52 +184,60 @@ std::vector<TensorSpec> tensor_specs(const DecoderConfig& config) {
   const std::int64_t queries = config.num_heads * config.head_dim, keys = config.num_kv_heads * config.head_dim;
   const std::int64_t scaled = config.num_scaled_heads();
   std::vector<TensorSpec> specs = {{"model.embed_tokens.weight", {config.vocab_size, width}}};
+  const auto add_linear = [&](const std::string& name, std::int64_t out, std::int64_t in, bool with_bias) {
+    specs.push_back({name + ".weight", {out, in}});
+    if (with_bias) specs.push_back({name + ".bias", {out}});
+  };
+  const auto add_norm = [&](const std::string& name, std::int64_t size) {
+    specs.push_back({name + ".weight", {size}});
+    if (config.norm == NormKind::kLayer) specs.push_back({name + ".bias", {size}});
+  };
+  if (config.positions == "learned") specs.push_back({"model.embed_positions.weight", {config.max_positions, width}});
   for (std::int64_t layer = 0; layer < config.num_layers; ++layer) {
-    const std::string prefix = "model.layers." + std::to_string(layer) + ".";
-    const auto add = [&](const char* name, std::vector<std::int64_t> shape) {
-      specs.push_back({prefix + name + ".weight", std::move(shape)});
-    };
-    const auto add_exact = [&](const char* name, std::vector<std::int64_t> shape) {
-      specs.push_back({prefix + "self_attn." + name, std::move(shape)});
-    };
-    add("input_layernorm", {width});
-    add("self_attn.q_proj", {queries, width});
-    add("self_attn.k_proj", {keys, width});
-    add("self_attn.v_proj", {keys, width});
+    const std::string block = "model.layers." + std::to_string(layer) + ".", attention = block + "self_attn.";
+    add_norm(block + "input_layernorm", width);
+    add_linear(attention + "q_proj", queries, width, config.qkv_bias);
+    add_linear(attention + "k_proj", keys, width, config.qkv_bias);
+    add_linear(attention + "v_proj", keys, width, config.qkv_bias);
+    if (config.qk_norm) {
+      specs.push_back({attention + "q_norm.weight", {config.head_dim}});
+      specs.push_back({attention + "k_norm.weight", {config.head_dim}});
+    }
     if (scaled > 0) {
       if (config.attn_scale_type == "nakanishi" || config.attn_scale_type == "learn") {
-        add_exact("attn_scale_beta", {1, scaled, 1, 1});
+        specs.push_back({attention + "attn_scale_beta", {1, scaled, 1, 1}});
       }
-      if (config.attn_scale_type == "learn") add_exact("attn_scale_gamma", {1, scaled, 1, 1});
+      if (config.attn_scale_type == "learn") specs.push_back({attention + "attn_scale_gamma", {1, scaled, 1, 1}});
       if (config.attn_scale_type == "adapt-softplus-tanh") {
-        for (const std::string name : {"attn_scale_beta_proj", "attn_scale_gamma_proj"}) {
-          add_exact((name + ".weight").c_str(), {scaled, width});
-          if (config.attn_scale_proj_bias) add_exact((name + ".bias").c_str(), {scaled});
+        for (const char* name : {"attn_scale_beta_proj", "attn_scale_gamma_proj"}) {
+          add_linear(attention + name, scaled, width, config.attn_scale_proj_bias);
         }
       }
-      if (config.attn_scale_type == "theta") add_exact("attn_scale_log_theta", {scaled});
+      if (config.attn_scale_type == "theta") specs.push_back({attention + "attn_scale_log_theta", {scaled}});
     }
-    if (config.alpha_learnable) add_exact("entmax_alpha_logit", {config.num_heads});
-    add("self_attn.o_proj", {width, queries});
-    add("post_attention_layernorm", {width});
-    add("pre_feedforward_layernorm", {width});
-    add("mlp.gate_proj", {inner, width});
-    add("mlp.up_proj", {inner, width});
-    add("mlp.down_proj", {width, inner});
-    add("post_feedforward_layernorm", {width});
+    if (config.alpha_learnable) specs.push_back({attention + "entmax_alpha_logit", {config.num_heads}});
+    add_linear(attention + "o_proj", width, queries, config.o_bias);
+    if (config.post_norms) add_norm(block + "post_attention_layernorm", width);
+    add_norm(block + "pre_feedforward_layernorm", width);
+    if (config.gated_mlp) add_linear(block + "mlp.gate_proj", inner, width, config.mlp_bias);
+    add_linear(block + "mlp.up_proj", inner, width, config.mlp_bias);
+    add_linear(block + "mlp.down_proj", width, inner, config.mlp_bias);
+    if (config.post_norms) add_norm(block + "post_feedforward_layernorm", width);
   }
-  specs.push_back({"model.norm.weight", {width}});
+  add_norm("model.norm", width);
   if (!config.tie_word_embeddings) specs.push_back({"lm_head.weight", {config.vocab_size, width}});
   return specs;
 }
 
+std::int64_t num_elements(const TensorSpec& spec) {
+  std::int64_t elements = 1;
+  for (const std::int64_t size : spec.shape) elements *= size;
+  return elements;
+}
+
 std::int64_t num_parameters(const DecoderConfig& config) {
   std::int64_t total = 0;
-  for (const TensorSpec& spec : tensor_specs(config)) {
-    std::int64_t elements = 1;
-    for (const std::int64_t size : spec.shape) elements *= size;
-    total += elements;
-  }
+  for (const TensorSpec& spec : tensor_specs(config)) total += num_elements(spec);
   return total;
 }
 

@@ -63,9 +63,10 @@ std::vector<std::string> shard_paths(const fs::path& folder, const std::string& 
     paths.push_back((folder / shard).string());
   }
   if (missing.empty()) return paths;
-  const std::string single = is_there(folder / kSingleName)
-                                 ? std::string("; ") + kSingleName + " is there: delete the index, or ignore it"
-                                 : "";
+  const std::string single =
+      is_there(folder / kSingleName)
+          ? std::string("; ") + kSingleName + " is there: delete the index, or name that file to ignore it"
+          : "";
   const std::size_t shown = std::min<std::size_t>(missing.size(), 3);
   throw Error(
       printable(index_path) + ": " + std::to_string(missing.size()) + " of " + std::to_string(shards.size()) +
@@ -122,7 +123,8 @@ CheckpointFiles find_checkpoint_files(const std::string& path, bool ignore_index
     if (has_single &&
         !std::count(files.weight_paths.begin(), files.weight_paths.end(), (folder / kSingleName).string())) {
       throw Error(printable(files.index_path) + ": lists " + std::to_string(files.weight_paths.size()) +
-                  " shards, and a single " + kSingleName + " is there as well; delete the one that is stale");
+                  " shards, and a single " + kSingleName +
+                  " is there as well; delete the one that is stale, or name the file to use");
     }
   } else if (has_single) {
     files.weight_paths = {(folder / kSingleName).string()};

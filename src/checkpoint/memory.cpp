@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "checkpoint/family.h"
 #include "checkpoint/set_model.h"
 
 namespace lenbench {
@@ -13,6 +14,16 @@ constexpr std::int64_t kScratchElements = std::int64_t{1} << 20;
 constexpr std::int64_t kStatisticsBytes = 44;
 // Kernels' scratch and what the allocator keeps.
 constexpr std::int64_t kConstantBytes = std::int64_t{11} << 20;
+
+// What the reference path holds besides, where windows or capped scores ask for it: a block of scores, its masks, and
+// the intermediates of its normalizer and statistics.
+std::int64_t reference_bytes(const DecoderConfig& config, std::int64_t element, std::int64_t batch,
+                             std::int64_t tokens) {
+  const bool is_windowed = std::any_of(config.windows.begin(), config.windows.end(),
+                                       [&](std::int64_t window) { return window > 0 && window < tokens; });
+  if (config.score_softcap == 0 && !is_windowed) return 0;
+  return std::max(kScratchElements, batch * config.num_heads * tokens) * (5 * element + 26);
+}
 
 }  // namespace
 
@@ -39,7 +50,49 @@ std::int64_t predicted_evaluation_bytes(const DecoderConfig& config, std::int64_
   const std::int64_t logits =
       std::min(std::max(kLogitBytes, config.vocab_size * 8), batch * judged * config.vocab_size * 8);
   const std::int64_t judging = batch * judged * element * config.hidden_size + logits * 7 / 2;
-  return std::max({attending, passing, judging}) + kConstantBytes;
+  return std::max({attending + reference_bytes(config, element, batch, tokens), passing, judging}) + kConstantBytes;
+}
+
+std::int64_t stored_bytes(const Checkpoint& checkpoint) {
+  std::int64_t bytes = 0;
+  for (const auto& [name, view] : checkpoint.tensors()) bytes += std::ssize(view.bytes);
+  return bytes;
+}
+
+std::int64_t converted_bytes(const Checkpoint& checkpoint, std::int64_t element) {
+  if (stored_bytes(checkpoint) <= kConvertedBytes) return 0;
+  // One layer and the output weights are converted at a time.
+  const DecoderConfig& config = checkpoint.config();
+  std::int64_t layer = 0, output = 0;
+  for (const TensorSpec& spec : tensor_specs(config)) {
+    const TensorView& view = checkpoint.tensors().at(stored_tensor(config, spec).name);
+    if (dtype_bytes(view.dtype) == element && stored_tensor(config, spec).layout == Layout::kSame) continue;
+    const std::int64_t bytes = num_elements(spec) * element;
+    if (spec.name.starts_with("model.layers.0.")) layer += bytes;
+    if (spec.name == (config.tie_word_embeddings ? "model.embed_tokens.weight" : "lm_head.weight")) output = bytes;
+  }
+  return layer + output;
+}
+
+Operations evaluation_operations(const DecoderConfig& config, std::int64_t tokens, std::int64_t judged) {
+  const auto T = static_cast<double>(tokens), Q = static_cast<double>(std::min(judged, tokens));
+  const auto width = static_cast<double>(config.hidden_size);
+  const auto queries = static_cast<double>(config.num_heads * config.head_dim);
+  const auto keys = static_cast<double>(config.num_kv_heads * config.head_dim);
+  const double mlp = width * static_cast<double>(config.intermediate_size) * (config.gated_mlp ? 3 : 2);
+  Operations operations;
+  for (std::int64_t layer = 0; layer < config.num_layers; ++layer) {
+    // The last layer has queries and MLP for the judged rows alone.
+    const bool last = layer + 1 == config.num_layers;
+    const double rows = last ? Q : T;
+    const auto window = static_cast<double>(config.window(layer));
+    double visible = last ? Q * T : T * (T + 1) / 2;
+    if (window > 0 && window < T) visible = last ? Q * window : window * T - window * (window - 1) / 2;
+    operations.attention += 4 * queries * visible;
+    operations.rest += 2 * (2 * T * width * keys + rows * (2 * width * queries + mlp));
+  }
+  operations.rest += 2 * Q * width * static_cast<double>(config.vocab_size);
+  return operations;
 }
 
 }  // namespace lenbench

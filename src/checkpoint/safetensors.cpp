@@ -1,14 +1,7 @@
 // Reads safetensors files: mapping, recognition of foreign formats, strict header, layout of the data.
 #include "checkpoint/safetensors.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -18,41 +11,12 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "checkpoint/mapped_file.h"
 
 namespace lenbench {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-struct Mapping {
-  void* address = nullptr;
-  std::size_t size = 0;
-  ~Mapping() {
-    if (address != nullptr) munmap(address, size);
-  }
-};
-
-std::shared_ptr<Mapping> map_file(const std::string& path) {
-  const std::string shown = printable(path);
-  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0) throw Error(shown + ": cannot be opened (" + std::strerror(errno) + ")");
-  struct Closer {
-    int fd;
-    ~Closer() { close(fd); }
-  } closer{descriptor};
-  struct stat status {};
-  if (fstat(descriptor, &status) != 0) throw Error(shown + ": cannot be read (" + std::strerror(errno) + ")");
-  if (S_ISDIR(status.st_mode)) throw Error(shown + ": is a folder, not a safetensors file");
-  if (!S_ISREG(status.st_mode)) throw Error(shown + ": is not a regular file");
-  auto mapping = std::make_shared<Mapping>();
-  const auto size = static_cast<std::size_t>(status.st_size);
-  if (size == 0) return mapping;
-  void* address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-  if (address == MAP_FAILED) throw Error(shown + ": cannot be mapped (" + std::strerror(errno) + ")");
-  mapping->address = address;
-  mapping->size = size;
-  return mapping;
-}
 
 std::string_view as_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -188,9 +152,9 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
 }
 
 SafetensorsFile::SafetensorsFile(const std::string& path) : path_(path) {
-  const std::shared_ptr<Mapping> mapping = map_file(path);
-  storage_ = mapping;
-  parse({static_cast<const std::byte*>(mapping->address), mapping->size});
+  const std::shared_ptr<const MappedFile> file = MappedFile::open(path);
+  storage_ = file;
+  parse(file->bytes());
 }
 
 SafetensorsFile SafetensorsFile::from_bytes(std::string bytes, const std::string& where) {
@@ -248,7 +212,9 @@ void SafetensorsFile::parse(std::span<const std::byte> file) {
   }
   check_layout(extents, data_bytes, where);
   for (const Extent& extent : extents) {
-    tensors_[extent.name].bytes = file.subspan(8 + header_bytes + extent.begin, extent.end - extent.begin);
+    TensorView& view = tensors_[extent.name];
+    view.bytes = file.subspan(8 + header_bytes + extent.begin, extent.end - extent.begin);
+    view.owner = storage_;
   }
 }
 

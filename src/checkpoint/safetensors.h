@@ -17,12 +17,12 @@ namespace lenbench {
 
 inline constexpr std::uint64_t kMaxSafetensorsHeaderBytes = 100'000'000;
 
-// One tensor inside a file. `bytes` lives as long as the file object (or a copy of it) that it came from, and need not
-// be aligned.
+// One tensor inside a file. `bytes` lives as long as `owner` does, and need not be aligned.
 struct TensorView {
   Dtype dtype = Dtype::kF32;
   std::vector<std::int64_t> shape;
   std::span<const std::byte> bytes;
+  std::shared_ptr<const void> owner;  // the mapped file
   std::int64_t num_elements() const;
 };
 
@@ -33,7 +33,7 @@ class SafetensorsFile {
  public:
   // Maps the file. Throws Error naming the file and what is wrong: missing, a folder, another format, cut off (with the
   // number of bytes missing), malformed header, duplicate name, unsupported dtype, offsets that overlap or leave gaps.
-  // The file must not shrink while it is open.
+  // A file that shrinks while it is open ends the process (mapped_file.h).
   explicit SafetensorsFile(const std::string& path);
   // The same from memory; `where` stands for the path in messages.
   static SafetensorsFile from_bytes(std::string bytes, const std::string& where);

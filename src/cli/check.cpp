@@ -58,7 +58,8 @@ class Check : public Command {
     flags.value("--dtype", dtype_, "NAME", "CKPT: float32 or float64");
     flags.value("--threads", threads_, "N", "CKPT: CPU threads; 0: all");
     flags.value("--batch", batch_, "N", "CKPT: samples a forward pass; 0: from the memory budget");
-    flags.value("--transform", transform_, "NAME", "CKPT: change the attention transform at inference");
+    flags.value("--transform", transform_, "NAME", "CKPT: change the attention at inference, as `run` does");
+    flags.value("--rope-scaling", rope_scaling_, "NAME:k=v", "CKPT: change RoPE at inference, as `run` does");
   }
 
   bool takes_extra() const override { return true; }
@@ -116,7 +117,7 @@ class Check : public Command {
  private:
   void refuse_model_flags(const Parsed& parsed) const {
     for (const char* flag : {"--budget", "--all-samples", "--output", "--overwrite", "--text", "--device", "--dtype",
-                             "--threads", "--batch", "--transform"}) {
+                             "--threads", "--batch", "--transform", "--rope-scaling"}) {
       if (parsed.has(flag)) throw Error(std::string(flag) + " is for a checkpoint; '" + target_ + "' is a Record file");
     }
   }
@@ -146,6 +147,7 @@ class Check : public Command {
     session.open.dtype = dtype_;
     session.open.threads = parse_threads(threads_);
     session.open.transform = transform_;
+    session.open.rope_scaling = rope_scaling_;
     session.batch = parse_at_least(batch_, "--batch", 0);
     session.budget_seconds = budget_.empty() ? 0 : parse_seconds(budget_, "--budget");
     session.stop_early = !all_samples_;
@@ -168,7 +170,7 @@ class Check : public Command {
   }
 
   std::string target_, baseline_, policy_, alpha_, smallest_, subject_, junit_, markdown_, today_, budget_, output_;
-  std::string device_ = "cpu", dtype_ = "float32", threads_ = "0", batch_ = "0", transform_;
+  std::string device_ = "cpu", dtype_ = "float32", threads_ = "0", batch_ = "0", transform_, rope_scaling_;
   std::vector<std::string> floors_, ceilings_, ratios_, documents_;
   bool fail_undecided_ = false, fail_new_ = false, allow_missing_ = false, json_ = false, all_samples_ = false;
   bool overwrite_ = false;

@@ -63,7 +63,7 @@ std::vector<Entry> table_entries() {
 }
 
 std::string checkpoint_summary(const std::string& name) {
-  const PredictorInfo info = describe_unloaded(choose_model(name));
+  const PredictorInfo info = describe_unloaded(choose_model(name), {});
   std::string text = info.transform + " with " + info.positions;
   if (info.train_length > 0) text += fmt::format(", trained at up to {} tokens", info.train_length);
   return text;

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "bench/doubles.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/inference_change.h"
 #include "checkpoint/memory.h"
 #include "cli/backend_loader.h"
 #include "cli/paths.h"
@@ -33,17 +34,21 @@ ModelChoice choose_model(const std::string& text) {
   return choice;
 }
 
-PredictorInfo describe_unloaded(const ModelChoice& choice) {
+PredictorInfo describe_unloaded(const ModelChoice& choice, const OpenOptions& options) {
   if (choice.is_double) return make_double(choice.text)->info();
   const Checkpoint checkpoint = Checkpoint::open(choice.path);
+  const DecoderConfig config = changed_at_inference(
+      checkpoint.config(), {options.transform, options.alpha, options.rope_scaling}, checkpoint.origin().train_length);
   PredictorInfo info;
   info.name = checkpoint.name();
   info.checkpoint_sha256 = choice.sha256;
-  info.transform = checkpoint.config().transform_name();
-  info.positions = checkpoint.config().positions;
-  info.num_parameters = num_parameters(checkpoint.config());
-  info.vocab_size = checkpoint.config().vocab_size;
-  info.input = checkpoint.config().item_classes > 0 ? TaskInput::kItems : TaskInput::kTokens;
+  info.transform = config.transform_name();
+  info.positions = config.positions_name();
+  info.num_parameters = num_parameters(config);
+  info.vocab_size = config.vocab_size;
+  info.input = config.item_classes > 0 ? TaskInput::kItems : TaskInput::kTokens;
+  info.max_positions = config.max_positions;
+  info.rows_depend_on_length = config.rows_depend_on_length();
   info.train_length = checkpoint.origin().train_length;
   return info;
 }
@@ -51,18 +56,20 @@ PredictorInfo describe_unloaded(const ModelChoice& choice) {
 MemoryForecast forecast_memory(const ModelChoice& choice, const std::string& dtype) {
   if (choice.is_double) return [](std::int64_t, std::int64_t, std::int64_t) { return std::int64_t{0}; };
   const std::int64_t element_bytes = dtype == "float64" ? 8 : 4;
-  return [config = Checkpoint::open(choice.path).config(), element_bytes](std::int64_t samples, std::int64_t tokens,
-                                                                          std::int64_t judged) {
-    return predicted_evaluation_bytes(config, element_bytes, samples, tokens, judged);
+  const Checkpoint checkpoint = Checkpoint::open(choice.path);
+  return [config = checkpoint.config(), weights = converted_bytes(checkpoint, element_bytes), element_bytes](
+             std::int64_t samples, std::int64_t tokens, std::int64_t judged) {
+    return predicted_evaluation_bytes(config, element_bytes, samples, tokens, judged) + weights;
   };
 }
 
 OpenModel open_model(const ModelChoice& choice, const OpenOptions& options) {
   OpenModel model;
   if (choice.is_double) {
-    if (!options.transform.empty()) {
-      throw Error("--transform is '" + options.transform + "', but '" + choice.text +
-                  "' is a double without attention");
+    for (const auto& [flag, value] : {std::pair{"--transform", options.transform}, std::pair{"--alpha", options.alpha},
+                                      std::pair{"--rope-scaling", options.rope_scaling}}) {
+      if (value.empty()) continue;
+      throw Error(std::string(flag) + " is '" + value + "', but '" + choice.text + "' is a double without attention");
     }
     model.predictor = make_double(choice.text);
     return model;

@@ -21,8 +21,9 @@ struct ModelChoice {
 // malformed.
 ModelChoice choose_model(const std::string& text);
 
-// What can be known of the model before it is loaded: name, hash, vocabulary, training length, encoding.
-PredictorInfo describe_unloaded(const ModelChoice& choice);
+// What can be known of the model before it is loaded: name, hash, vocabulary, training length, transform and encoding
+// with the changes at inference of `options`.
+PredictorInfo describe_unloaded(const ModelChoice& choice, const OpenOptions& options);
 
 // Predictor::predicted_bytes of the model in arithmetic of `dtype` (samples, tokens, judged rows), from its
 // configuration; 0 for doubles.

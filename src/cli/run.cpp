@@ -42,7 +42,10 @@ class Run : public Command {
     flags.value("--threads", threads_, "N", "CPU threads; 0: all");
     flags.value("--attention-path", attention_path_, "NAME", "auto, reference or streaming");
     flags.value("--transform", transform_, "NAME",
-                "Change the attention transform at inference: adaptive-temperature (softmax models)");
+                "Change the attention at inference: adaptive-temperature, ssmax:s=0.43 or entmax:alpha=1.5");
+    flags.value("--alpha", alpha_, "A", "Short for --transform entmax:alpha=A, and goes with ssmax");
+    flags.value("--rope-scaling", rope_scaling_, "NAME:k=v",
+                "Change RoPE at inference: linear, dynamic, llama3 or yarn, as in yarn:factor=4; or none");
     flags.value("--batch", batch_, "N", "Samples a forward pass; 0: from the memory budget");
     flags.value("--memory", memory_, "BYTES", "Memory budget above the model, e.g. 2GiB");
     flags.value("--max-positions", max_positions_, "N", "Most tokens a sample may feed; longer cells are skipped");
@@ -66,7 +69,7 @@ class Run : public Command {
     request.choice = choose_model(model_);
     if (dry_run_) {
       if (json_) throw Error("--dry-run prints no Records: leave --json out");
-      print_out(dry_run_text(request, describe_unloaded(request.choice)));
+      print_out(dry_run_text(request, describe_unloaded(request.choice, request.open)));
       return 0;
     }
     return run_session(request);
@@ -111,6 +114,8 @@ class Run : public Command {
     request.open.dtype = dtype_;
     request.open.attention_path = attention_path_;
     request.open.transform = transform_;
+    request.open.alpha = alpha_;
+    request.open.rope_scaling = rope_scaling_;
     request.open.threads = parse_threads(threads_);
     request.has_output = parsed.has("--output");
     request.output = output_;
@@ -174,7 +179,8 @@ class Run : public Command {
   }
 
   std::string model_, samples_ = "200", output_, seed_ = "0", split_ = "test", probe_, device_ = "cpu";
-  std::string dtype_ = "float32", threads_ = "0", attention_path_ = "auto", transform_, batch_ = "0", memory_;
+  std::string dtype_ = "float32", threads_ = "0", attention_path_ = "auto", batch_ = "0", memory_;
+  std::string transform_, alpha_, rope_scaling_;
   std::string max_positions_, data_;
   std::vector<std::string> tasks_, lengths_, samples_at_, files_;
   bool overwrite_ = false, allow_nonfinite_ = false, dry_run_ = false, json_ = false;
@@ -190,6 +196,7 @@ CommandEntry run_command() {
       "lenbench run recall-asentmax-nape --tasks recall --lengths 64..65536 --samples 200 \\\n"
       "    --samples-at 16384=32,65536=8 -o out.jsonl\n"
       "lenbench run path/to/checkpoint --tasks recall:density=4,mqmtar --lengths 64,96,128 --dry-run\n"
+      "lenbench run path/to/llama --rope-scaling yarn:factor=4 --lengths 64..4096 -o out.jsonl\n"
       "lenbench run path/to/checkpoint --lengths 1024 --text book.txt letters.txt\n"
       "lenbench run recall-asentmax-nape --lengths 1024,65536 --probe prefix -o rows.jsonl    # one pass, all lengths\n"
       "lenbench run recall-asentmax-nape --lengths around:64..4096,around:train    # one less and one more as well\n"

@@ -132,12 +132,18 @@ SessionResult measure_session(const SessionRequest& request) {
     require_same_checkpoint(records, request.choice.sha256, writer->path());
   }
   // Refused before the model is loaded wherever its header is enough to tell.
-  plan_or_refuse(request.plan, describe_unloaded(request.choice));
+  plan_or_refuse(request.plan, describe_unloaded(request.choice, request.open));
   OpenModel model = open_model(request.choice, request.open);
   const PredictorInfo info = model.predictor->info();
   const RunPlan plan = plan_or_refuse(request.plan, info);
   if (!request.has_output) print_note("no -o FILE: the table is printed and no Records are kept");
   note_other_vocabulary(plan, info);
+  if (info.rows_depend_on_length) {
+    print_note(
+        "a row of " + info.name + " with " + info.positions +
+        " depends on the length of the whole text: exact match is that of one pass over prompt and answer, not of "
+        "decoding, and Records say teacher_forced");
+  }
   RunOptions options = request.run;
   if (writer != nullptr) {
     require_same_plan(records, plan, info, writer->path());

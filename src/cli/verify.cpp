@@ -27,6 +27,9 @@ class Verify : public Command {
     flags.value("--dtype", dtype_, "NAME", "float32 or float64");
     flags.value("--attention-path", path_, "NAME", "auto, reference or streaming");
     flags.value("--threads", threads_, "N", "CPU threads; 0: all");
+    flags.value("--transform", transform_, "NAME", "Change the attention at inference, as `run` does");
+    flags.value("--alpha", alpha_, "A", "Short for --transform entmax:alpha=A");
+    flags.value("--rope-scaling", rope_scaling_, "NAME:k=v", "Change RoPE at inference, as `run` does");
   }
 
   int run(const Parsed&) override {
@@ -35,6 +38,9 @@ class Verify : public Command {
     require_one_of(path_, "--attention-path", {"auto", "reference", "streaming"});
     options.dtype = dtype_;
     options.attention_path = path_;
+    options.transform = transform_;
+    options.alpha = alpha_;
+    options.rope_scaling = rope_scaling_;
     options.threads = parse_threads(threads_);
     if (is_double(model_)) throw Error("'" + model_ + "' is a double and has no logits; verify needs a checkpoint");
     const std::string path = find_checkpoint(model_, {});
@@ -53,6 +59,7 @@ class Verify : public Command {
 
  private:
   std::string model_, expected_, attention_, dtype_ = "float32", path_ = "auto", threads_ = "0";
+  std::string transform_, alpha_, rope_scaling_;
 };
 
 }  // namespace

@@ -1,8 +1,9 @@
-// The Gemma-2-shaped decoder of the reference (paper.md 3.1): embeddings times sqrt(E); per layer RMSNorm before and
-// after attention and before and after a GeGLU MLP (tanh approximation), weights stored as w of (1 + w); final
-// RMSNorm; output weights of their own or tied. Scores are scaled by 1/sqrt(D). No dropout, no biases but the scaler's.
-// Letters: B rows of a batch, T tokens, E width, H query heads, G key/value heads, D head size, Q judged rows of a
-// batch row, N rows in all, V vocabulary.
+// The one decoder of every family, as DecoderConfig says: embeddings, scaled or with positions added; per layer a norm,
+// attention, perhaps a norm behind it, a second norm and a plain or gated MLP, perhaps a norm behind it, one after the
+// other or side by side; a final norm; output weights of their own or tied, logits perhaps capped. lenbench's own
+// family is the Gemma-2-shaped decoder of the reference (paper.md 3.1). No dropout. Letters: B rows of a batch, T
+// tokens, E width, H query heads, G key/value heads, D head size, Q judged rows of a batch row, N rows in all, V
+// vocabulary.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,7 +47,7 @@ struct EvaluationRequest {
   AttentionPath path = AttentionPath::kAuto;
   // kAnswer: statistics of the wanted rows; kAll and kPrefix: of the first `lengths[b]` rows of each batch row.
   ProbeRows probe = ProbeRows::kNone;
-  std::vector<std::int64_t> lengths;        // [B]; needed for kAll and kPrefix
+  std::vector<std::int64_t> lengths;        // [B] tokens of each row; empty: T. Needed for kAll and kPrefix
   at::Tensor source_keys_BQ;                // int64 [B, Q]: keys for source mass, -1: none; undefined: none at all
   std::vector<HeadStats>* stats = nullptr;  // [layers * H], layer-major, added to
   // Sees each layer's request before it is answered; every row of the last layer is then computed, wanted or not.
@@ -67,7 +69,7 @@ class SequenceModel {
   const std::vector<NamedTensor>& parameters() const { return parameters_; }
   // std::invalid_argument for an unknown name.
   const at::Tensor& parameter(const std::string& name) const;
-  at::ScalarType dtype() const { return parameters_.front().second.scalar_type(); }
+  at::ScalarType dtype() const { return dtype_; }
   // [layers * H]; see Probe::head_alpha. Empty: not known.
   virtual std::vector<double> head_alpha() const { return {}; }
   // [H]; see Probe::head_has_position.
@@ -82,29 +84,40 @@ class SequenceModel {
   // Evaluation, without gradient: what logits() reads at the wanted rows, [B, Q, E]; rows with position -1 hold finite
   // values without meaning.
   virtual at::Tensor hidden(const EvaluationRequest& request) const = 0;
-  // [N, E] from `hidden` to [N, config().num_outputs()].
-  virtual at::Tensor logits(const at::Tensor& hidden_NE) const = 0;
+  // [N, E] from `hidden` to [N, config().num_outputs()]. `output_VE` is output_weights(), which a caller with many calls
+  // keeps.
+  virtual at::Tensor logits(const at::Tensor& hidden_NE, const at::Tensor& output_VE) const = 0;
+  at::Tensor logits(const at::Tensor& hidden_NE) const { return logits(hidden_NE, output_weights()); }
+  // What `logits` multiplies by, in the type of computation; undefined for models that keep it themselves.
+  virtual at::Tensor output_weights() const { return {}; }
 
  protected:
-  // `parameters` are exactly those of tensor_specs(config), in that order, of one type (fp32 or fp64) and device;
-  // std::invalid_argument otherwise. Tensors are shared, not copied: an optimizer that changes them in place changes
-  // the model. Throws Error for a configuration out of range.
-  SequenceModel(DecoderConfig config, std::vector<NamedTensor> parameters);
+  // `parameters` are exactly those of tensor_specs(config), in that order, on one device; std::invalid_argument
+  // otherwise. Tensors are shared, not copied: an optimizer that changes them in place changes the model. `compute` is
+  // fp32 or fp64. Throws Error for a configuration out of range.
+  SequenceModel(DecoderConfig config, std::vector<NamedTensor> parameters, at::ScalarType compute);
 
   DecoderConfig config_;
   std::vector<NamedTensor> parameters_;
+  at::ScalarType dtype_;
 };
 
 // New parameters on the CPU for any configuration; a pure function of its arguments for one version of LibTorch.
 std::vector<NamedTensor> initial_parameters(const DecoderConfig& config, std::uint64_t seed,
                                             const InitOptions& options = {}, at::ScalarType dtype = at::kFloat);
 
-// The model that the configuration describes, a decoder or a model of sets (set_model.h).
+// The model that the configuration describes, a decoder or a model of sets (set_model.h), computing in `compute`, or in
+// the type that all parameters have.
+std::unique_ptr<SequenceModel> make_model(DecoderConfig config, std::vector<NamedTensor> parameters,
+                                          at::ScalarType compute);
 std::unique_ptr<SequenceModel> make_model(DecoderConfig config, std::vector<NamedTensor> parameters);
 
 class Decoder final : public SequenceModel {
  public:
-  // Requires config.item_classes == 0.
+  // Requires config.item_classes == 0. Parameters of another type than `compute` are converted a layer at a time
+  // whenever they are needed, which keeps a large model at its stored size.
+  Decoder(DecoderConfig config, std::vector<NamedTensor> parameters, at::ScalarType compute);
+  // All parameters of one type, in which it computes.
   Decoder(DecoderConfig config, std::vector<NamedTensor> parameters);
 
   // From initial_parameters().
@@ -121,27 +134,42 @@ class Decoder final : public SequenceModel {
   // rows under kAll). Peak memory is about 5 * B * T * max(E, H * D) elements plus a constant.
   at::Tensor hidden(const EvaluationRequest& request) const override;
 
-  at::Tensor logits(const at::Tensor& hidden_NE) const override;
+  using SequenceModel::logits;
+  at::Tensor logits(const at::Tensor& hidden_NE, const at::Tensor& output_VE) const override;
+  at::Tensor output_weights() const override;
 
   // Rows that `hidden` handles at a time in projections and MLP, per batch row.
   std::int64_t chunk_tokens(std::int64_t batch) const;
 
  private:
+  struct Affine {
+    at::Tensor weight, bias;  // [out, in] and [out], or a norm's [E]; undefined where there is none
+  };
   struct Layer {
-    at::Tensor input_norm_E, post_attention_norm_E, pre_mlp_norm_E, post_mlp_norm_E;
-    at::Tensor q_proj, k_proj, v_proj, o_proj;  // [out, in]
-    at::Tensor gate_proj, up_proj, down_proj;
+    std::int64_t index = 0;
+    Affine input_norm, post_attention_norm, pre_mlp_norm, post_mlp_norm;
+    Affine q, k, v, o, q_norm, k_norm;
+    Affine gate, up, down;
     TransformWeights transform;
   };
   struct Projected {
     at::Tensor q_BHQD, k_BGKD, v_BGKD;
   };
+  // The tokens of each text, for encodings that depend on them.
+  using Lengths = std::span<const std::int64_t>;
 
-  at::Tensor norm(const at::Tensor& x, const at::Tensor& weight_E) const;
-  at::Tensor embed(const at::Tensor& tokens) const;
-  at::Tensor queries(const Layer& layer, const at::Tensor& h_BTE, const at::Tensor& positions_BT) const;
-  at::Tensor keys(const Layer& layer, const at::Tensor& h_BTE, const at::Tensor& positions_BT) const;
+  Affine affine(const std::string& name) const;
+  at::Tensor in_compute_type(const at::Tensor& parameter) const;
+  // A layer with every weight in the type of computation.
+  Layer ready(std::size_t layer) const;
+  at::Tensor linear(const at::Tensor& x, const Affine& map) const;
+  at::Tensor norm(const at::Tensor& x, const Affine& weights) const;
+  at::Tensor embed(const at::Tensor& tokens_BT, std::int64_t first_position) const;
+  at::Tensor queries(const Layer& layer, const at::Tensor& h_BTE, const at::Tensor& positions_BT,
+                     Lengths lengths) const;
+  at::Tensor keys(const Layer& layer, const at::Tensor& h_BTE, const at::Tensor& positions_BT, Lengths lengths) const;
   at::Tensor values(const Layer& layer, const at::Tensor& h_BTE) const;
+  at::Tensor mlp(const Layer& layer, const at::Tensor& h) const;
   // The block's output from attention's result, [..., H * D], and the residual stream before it, [..., E].
   at::Tensor finish_block(const Layer& layer, const at::Tensor& x, const at::Tensor& attended) const;
   AttendRequest attend_request(const Layer& layer, Projected projected, at::Tensor positions_BQ) const;
@@ -149,12 +177,13 @@ class Decoder final : public SequenceModel {
   // there.
   void add_scales(const Layer& layer, const at::Tensor& x_BQE, const EvaluationRequest& request,
                   std::vector<HeadStats>& stats) const;
-  Projected project(const Layer& layer, const at::Tensor& x_BTE, bool with_queries) const;
+  Projected project(const Layer& layer, const at::Tensor& x_BTE, bool with_queries, Lengths lengths) const;
 
   std::shared_ptr<const PositionEncoding> position_;
   std::shared_ptr<const AttentionTransform> transform_;
   std::vector<double> slopes_;
-  at::Tensor embedding_VE_, head_VE_, final_norm_E_;
+  at::Tensor embedding_VE_, positions_PE_, head_VE_;
+  Affine final_norm_;
   std::vector<Layer> layers_;
 };
 

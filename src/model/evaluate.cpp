@@ -15,6 +15,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "base/error.h"
 #include "checkpoint/memory.h"
 #include "model/decoder.h"
 
@@ -92,7 +93,8 @@ std::vector<double> Decoder::head_alpha() const {
 std::int64_t Decoder::chunk_tokens(std::int64_t batch) const { return evaluation_chunk_tokens(config_, batch); }
 
 // q (if wanted), k and v of all rows, projected chunk by chunk into tensors laid out [B, heads, T, D].
-Decoder::Projected Decoder::project(const Layer& layer, const at::Tensor& x_BTE, bool with_queries) const {
+Decoder::Projected Decoder::project(const Layer& layer, const at::Tensor& x_BTE, bool with_queries,
+                                    Lengths lengths) const {
   const std::int64_t batch = x_BTE.size(0), tokens = x_BTE.size(1), chunk = chunk_tokens(batch);
   Projected all;
   all.k_BGKD = at::empty({batch, config_.num_kv_heads, tokens, config_.head_dim}, x_BTE.options());
@@ -101,10 +103,10 @@ Decoder::Projected Decoder::project(const Layer& layer, const at::Tensor& x_BTE,
   for (std::int64_t begin = 0; begin < tokens; begin += chunk) {
     const std::int64_t end = std::min(tokens, begin + chunk);
     const at::Tensor positions_1T = at::arange(begin, end, x_BTE.options().dtype(at::kLong)).unsqueeze(0);
-    const at::Tensor h_BTE = norm(x_BTE.slice(1, begin, end), layer.input_norm_E);
-    all.k_BGKD.slice(2, begin, end).copy_(keys(layer, h_BTE, positions_1T));
+    const at::Tensor h_BTE = norm(x_BTE.slice(1, begin, end), layer.input_norm);
+    all.k_BGKD.slice(2, begin, end).copy_(keys(layer, h_BTE, positions_1T, lengths));
     all.v_BGKD.slice(2, begin, end).copy_(values(layer, h_BTE));
-    if (with_queries) all.q_BHQD.slice(2, begin, end).copy_(queries(layer, h_BTE, positions_1T));
+    if (with_queries) all.q_BHQD.slice(2, begin, end).copy_(queries(layer, h_BTE, positions_1T, lengths));
   }
   return all;
 }
@@ -114,6 +116,12 @@ at::Tensor Decoder::hidden(const EvaluationRequest& request) const {
   const at::Tensor& tokens_BT = request.tokens_BT;
   const std::int64_t batch = tokens_BT.size(0), tokens = tokens_BT.size(1), chunk = chunk_tokens(batch);
   if (request.positions_BQ.size(0) != batch) throw std::invalid_argument("Decoder::hidden: batch sizes differ");
+  std::vector<std::int64_t> lengths = request.lengths;
+  if (lengths.empty()) lengths.assign(static_cast<std::size_t>(batch), tokens);
+  if (config_.positions == "learned" && tokens > config_.max_positions) {
+    throw Error("a text of " + std::to_string(tokens) + " tokens is too long: the model has a table of " +
+                std::to_string(config_.max_positions) + " positions and none beyond");
+  }
   const at::Tensor is_wanted_BQ = request.positions_BQ >= 0;
   const at::Tensor wanted_BQ = request.positions_BQ.clamp_min(0);
   const at::Tensor positions_1T = at::arange(tokens, tokens_BT.options()).unsqueeze(0);
@@ -121,7 +129,7 @@ at::Tensor Decoder::hidden(const EvaluationRequest& request) const {
   at::Tensor probe_rows_BT, source_keys_BT;
   if (covers_all_rows(request.probe)) {
     const at::Tensor lengths_B = at::empty({batch}, at::TensorOptions().dtype(at::kLong));
-    std::copy_n(request.lengths.begin(), batch, lengths_B.data_ptr<std::int64_t>());
+    std::copy_n(lengths.begin(), batch, lengths_B.data_ptr<std::int64_t>());
     probe_rows_BT = positions_1T < lengths_B.to(tokens_BT.device()).unsqueeze(1);
   } else if (request.probe == ProbeRows::kAnswer) {
     probe_rows_BT = scatter_columns(wanted_BQ, wanted_BQ, is_wanted_BQ, tokens) >= 0;
@@ -130,10 +138,10 @@ at::Tensor Decoder::hidden(const EvaluationRequest& request) const {
     }
   }
 
-  at::Tensor x_BTE = at::empty({batch, tokens, config_.hidden_size}, embedding_VE_.options());
+  at::Tensor x_BTE = at::empty({batch, tokens, config_.hidden_size}, embedding_VE_.options().dtype(dtype_));
   for (std::int64_t begin = 0; begin < tokens; begin += chunk) {
     const std::int64_t end = std::min(tokens, begin + chunk);
-    x_BTE.slice(1, begin, end).copy_(embed(tokens_BT.slice(1, begin, end)));
+    x_BTE.slice(1, begin, end).copy_(embed(tokens_BT.slice(1, begin, end), begin));
   }
 
   const bool all_rows = covers_all_rows(request.probe) || request.on_attend;
@@ -146,20 +154,20 @@ at::Tensor Decoder::hidden(const EvaluationRequest& request) const {
   std::vector<HeadStats> layer_stats;
   RowStatistics layer_rows;
   for (std::size_t l = 0; l < layers_.size(); ++l) {
-    const Layer& layer = layers_[l];
+    const Layer layer = ready(l);
     const bool wanted_only = l + 1 == layers_.size() && !all_rows;
     if (measures) layer_stats.assign(static_cast<std::size_t>(config_.num_heads), {});
     if (measures && request.probe == ProbeRows::kAnswer) {
       add_scales(layer, gather_rows(x_BTE, wanted_BQ), request, layer_stats);
     }
-    Projected projected = project(layer, x_BTE, !wanted_only);
+    Projected projected = project(layer, x_BTE, !wanted_only, lengths);
     if (wanted_only) {
       x_BTE = gather_rows(x_BTE, wanted_BQ);
       projected.q_BHQD = at::empty({batch, config_.num_heads, wanted_BQ.size(1), config_.head_dim}, x_BTE.options());
       for (std::int64_t begin = 0; begin < x_BTE.size(1); begin += chunk) {
         const std::int64_t end = std::min(x_BTE.size(1), begin + chunk);
-        const at::Tensor h_BQE = norm(x_BTE.slice(1, begin, end), layer.input_norm_E);
-        projected.q_BHQD.slice(2, begin, end).copy_(queries(layer, h_BQE, wanted_BQ.slice(1, begin, end)));
+        const at::Tensor h_BQE = norm(x_BTE.slice(1, begin, end), layer.input_norm);
+        projected.q_BHQD.slice(2, begin, end).copy_(queries(layer, h_BQE, wanted_BQ.slice(1, begin, end), lengths));
       }
     }
     AttendRequest attention = attend_request(layer, std::move(projected), wanted_only ? wanted_BQ : positions_1T);
@@ -198,7 +206,7 @@ at::Tensor Decoder::hidden(const EvaluationRequest& request) const {
   if (all_rows) x_BTE = gather_rows(x_BTE, wanted_BQ);
   for (std::int64_t begin = 0; begin < x_BTE.size(1); begin += chunk) {
     at::Tensor x_chunk = x_BTE.slice(1, begin, std::min(x_BTE.size(1), begin + chunk));
-    x_chunk.copy_(norm(x_chunk, final_norm_E_));
+    x_chunk.copy_(norm(x_chunk, final_norm_));
   }
   return x_BTE;
 }

@@ -28,7 +28,8 @@ void judge_row(std::span<const T> logits, double log_sum, std::int32_t target, J
 
 }  // namespace
 
-JudgedRows judge(const SequenceModel& model, const at::Tensor& hidden_NE, std::span<const std::int32_t> targets) {
+JudgedRows judge(const SequenceModel& model, const at::Tensor& output_VE, const at::Tensor& hidden_NE,
+                 std::span<const std::int32_t> targets) {
   const at::NoGradGuard no_grad;
   const std::int64_t rows = hidden_NE.size(0), outputs = model.config().num_outputs();
   const std::int64_t chunk = std::max<std::int64_t>(1, kLogitBytes / (8 * outputs));
@@ -37,7 +38,8 @@ JudgedRows judge(const SequenceModel& model, const at::Tensor& hidden_NE, std::s
   judged.nll.reserve(targets.size());
   for (std::int64_t begin = 0; begin < rows; begin += chunk) {
     const std::int64_t end = std::min(rows, begin + chunk);
-    const at::Tensor logits_NV = model.logits(hidden_NE.slice(0, begin, end)).to(at::kCPU, at::kDouble).contiguous();
+    const at::Tensor logits_NV =
+        model.logits(hidden_NE.slice(0, begin, end), output_VE).to(at::kCPU, at::kDouble).contiguous();
     const at::Tensor log_sums_N = at::logsumexp(logits_NV, 1).contiguous();
     const double* logits = logits_NV.const_data_ptr<double>();
     const double* log_sums = log_sums_N.const_data_ptr<double>();

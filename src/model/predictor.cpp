@@ -18,6 +18,7 @@
 #include "base/names.h"
 #include "base/text.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/inference_change.h"
 #include "checkpoint/memory.h"
 #include "model/batch.h"
 #include "model/judge.h"
@@ -30,15 +31,17 @@ std::string first_line(const std::string& text) { return printable(text.substr(0
 
 class ModelPredictor final : public Predictor {
  public:
-  ModelPredictor(std::unique_ptr<SequenceModel> model, PredictorInfo info, AttentionPath path)
-      : model_(std::move(model)), info_(std::move(info)), path_(path) {
+  ModelPredictor(std::unique_ptr<SequenceModel> model, PredictorInfo info, AttentionPath path,
+                 std::int64_t weights_bytes)
+      : model_(std::move(model)), info_(std::move(info)), path_(path), weights_bytes_(weights_bytes) {
     const DecoderConfig& config = model_->config();
     info_.input = config.item_classes > 0 ? TaskInput::kItems : TaskInput::kTokens;
-    info_.rows_depend_on_length = config.item_classes > 0;
     info_.num_parameters = num_parameters(config);
     info_.vocab_size = config.vocab_size;
     info_.transform = config.transform_name();
-    info_.positions = config.positions;
+    info_.positions = config.positions_name();
+    info_.max_positions = config.max_positions;
+    info_.rows_depend_on_length = config.item_classes > 0 || config.rows_depend_on_length();
     info_.dtype = model_->dtype() == at::kDouble ? "float64" : "float32";
   }
 
@@ -65,7 +68,8 @@ class ModelPredictor final : public Predictor {
   }
 
   std::int64_t predicted_bytes(std::int64_t rows, std::int64_t tokens, std::int64_t scored) const override {
-    return predicted_evaluation_bytes(model_->config(), model_->dtype() == at::kDouble ? 8 : 4, rows, tokens, scored);
+    const std::int64_t element_bytes = model_->dtype() == at::kDouble ? 8 : 4;
+    return predicted_evaluation_bytes(model_->config(), element_bytes, rows, tokens, scored) + weights_bytes_;
   }
 
  private:
@@ -115,13 +119,13 @@ class ModelPredictor final : public Predictor {
     evaluation.positions_BQ = evaluation.positions_BQ.to(device);
     if (evaluation.source_keys_BQ.defined()) evaluation.source_keys_BQ = evaluation.source_keys_BQ.to(device);
 
-    const at::Tensor hidden_BQE = model_->hidden(evaluation);
+    const at::Tensor hidden_BQE = model_->hidden(evaluation), output_VE = model_->output_weights();
     std::vector<SamplePrediction> predictions;
     for (std::int64_t b = 0; b < std::ssize(samples); ++b) {
       const std::vector<ScoredToken>& scored = samples[static_cast<std::size_t>(b)].scored;
       std::vector<std::int32_t> targets;
       for (const ScoredToken& token : scored) targets.push_back(token.target);
-      JudgedRows judged = judge(*model_, hidden_BQE.select(0, b).slice(0, 0, std::ssize(scored)), targets);
+      JudgedRows judged = judge(*model_, output_VE, hidden_BQE.select(0, b).slice(0, 0, std::ssize(scored)), targets);
       SamplePrediction prediction;
       for (std::size_t i = 0; i < scored.size() && prediction.first_nonfinite < 0; ++i) {
         if (judged.argmax[i] < 0) prediction.first_nonfinite = scored[i].position;
@@ -175,7 +179,8 @@ class ModelPredictor final : public Predictor {
       all.resize(layers.size() * num_heads);
       for (std::size_t l = 0; l < layers.size(); ++l) {
         std::vector<HeadStats> heads(num_heads);
-        add_statistics(layers[l], model_->last_keys(evaluation.positions_BQ),
+        const std::int64_t window = model_->config().window(static_cast<std::int64_t>(l));
+        add_statistics(layers[l], visible_positions(model_->last_keys(evaluation.positions_BQ), window),
                        mask_BQ.to(evaluation.positions_BQ.device()), evaluation.source_keys_BQ, heads);
         for (std::size_t h = 0; h < num_heads; ++h) all[l * num_heads + h].add(heads[h]);
       }
@@ -215,26 +220,14 @@ class ModelPredictor final : public Predictor {
   std::unique_ptr<SequenceModel> model_;
   PredictorInfo info_;
   AttentionPath path_;
+  std::int64_t weights_bytes_;  // of weights that are converted while they are needed
 };
-
-void change_transform(DecoderConfig& config, const std::string& transform) {
-  if (transform.empty()) return;
-  if (transform != "adaptive-temperature") {
-    throw Error("transform '" + printable(transform) + "' cannot be applied at inference" +
-                did_you_mean(transform, {"adaptive-temperature"}) + "; only adaptive-temperature can");
-  }
-  const bool plain = config.entmax_alpha == 1 && !config.alpha_learnable && config.topk_size == 0;
-  if (!plain) {
-    throw Error("transform adaptive-temperature needs a softmax model; this one is " + config.transform_name());
-  }
-  config.adaptive_temperature = true;
-}
 
 }  // namespace
 
 std::unique_ptr<Predictor> make_predictor(std::unique_ptr<SequenceModel> model, PredictorInfo info,
                                           AttentionPath path) {
-  return std::make_unique<ModelPredictor>(std::move(model), std::move(info), path);
+  return std::make_unique<ModelPredictor>(std::move(model), std::move(info), path, 0);
 }
 
 std::unique_ptr<Predictor> make_predictor(Decoder decoder, PredictorInfo info, AttentionPath path) {
@@ -256,6 +249,11 @@ at::ScalarType parse_compute_dtype(const std::string& name) {
               "; use float32 or float64");
 }
 
+DecoderConfig inference_config(const Checkpoint& checkpoint, const OpenOptions& options) {
+  return changed_at_inference(checkpoint.config(), {options.transform, options.alpha, options.rope_scaling},
+                              checkpoint.origin().train_length);
+}
+
 std::unique_ptr<Predictor> open_predictor(const std::string& checkpoint_path, const OpenOptions& options) {
   const AttentionPath path = parse_attention_path(options.attention_path);
   const at::ScalarType dtype = parse_compute_dtype(options.dtype);
@@ -264,9 +262,7 @@ std::unique_ptr<Predictor> open_predictor(const std::string& checkpoint_path, co
   }
   if (options.threads > 0) at::set_num_threads(options.threads);
   const Checkpoint checkpoint = Checkpoint::open(checkpoint_path);
-  DecoderConfig config = checkpoint.config();
-  change_transform(config, options.transform);
-  std::unique_ptr<SequenceModel> model = make_model(config, load_parameters(checkpoint, dtype));
+  std::unique_ptr<SequenceModel> model = load_model(checkpoint, inference_config(checkpoint, options), dtype);
 
   PredictorInfo info;
   info.name = checkpoint.name();
@@ -274,7 +270,8 @@ std::unique_ptr<Predictor> open_predictor(const std::string& checkpoint_path, co
   info.device = "cpu";
   info.attention_path = options.attention_path;
   info.train_length = checkpoint.origin().train_length;
-  return make_predictor(std::move(model), std::move(info), path);
+  const std::int64_t weights_bytes = converted_bytes(checkpoint, dtype == at::kDouble ? 8 : 4);
+  return std::make_unique<ModelPredictor>(std::move(model), std::move(info), path, weights_bytes);
 }
 
 }  // namespace lenbench

@@ -6,6 +6,7 @@
 
 #include "bench/backend.h"
 #include "bench/predictor.h"
+#include "checkpoint/checkpoint.h"
 #include "model/decoder.h"
 
 namespace lenbench {
@@ -14,8 +15,11 @@ namespace lenbench {
 std::unique_ptr<Predictor> make_predictor(std::unique_ptr<SequenceModel> model, PredictorInfo info, AttentionPath path);
 std::unique_ptr<Predictor> make_predictor(Decoder decoder, PredictorInfo info, AttentionPath path);
 
-// Opens a checkpoint (checkpoint/checkpoint.h says what is refused) as `options` ask. `options.transform` may be
-// "adaptive-temperature" for a model with plain softmax; anything else is refused. Sets the number of LibTorch's
+// The configuration of a checkpoint with the changes at inference that `options` ask for. Throws Error as
+// changed_at_inference().
+DecoderConfig inference_config(const Checkpoint& checkpoint, const OpenOptions& options);
+
+// Opens a checkpoint (checkpoint/checkpoint.h says what is refused) as `options` ask. Sets the number of LibTorch's
 // threads when options.threads > 0.
 std::unique_ptr<Predictor> open_predictor(const std::string& checkpoint_path, const OpenOptions& options);
 

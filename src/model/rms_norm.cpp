@@ -34,8 +34,8 @@ T lane_sum(std::int64_t width, Term term) {
 }
 
 template <class T>
-void forward_rows(const T* x, const T* weight, T* y, T* inverse_rms, std::int64_t rows, std::int64_t width,
-                  double eps) {
+void forward_rows(const T* x, const T* weight, T* y, T* inverse_rms, std::int64_t rows, std::int64_t width, double eps,
+                  double offset) {
   at::parallel_for(0, rows, kBlockRows, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t r = begin; r < end; ++r) {
       const T* in = x + r * width;
@@ -43,15 +43,15 @@ void forward_rows(const T* x, const T* weight, T* y, T* inverse_rms, std::int64_
       const T sum = lane_sum<T>(width, [&](std::int64_t i) { return in[i] * in[i]; });
       const T scale = T(1) / std::sqrt(sum / static_cast<T>(width) + static_cast<T>(eps));
       inverse_rms[r] = scale;
-      for (std::int64_t i = 0; i < width; ++i) out[i] = in[i] * scale * (T(1) + weight[i]);
+      for (std::int64_t i = 0; i < width; ++i) out[i] = in[i] * scale * (static_cast<T>(offset) + weight[i]);
     }
   });
 }
 
-// dx = s (g' - x s^2 mean(g' x)) with g' = g (1 + w), s = 1/rms; dw = sum over rows of g x s.
+// dx = s (g' - x s^2 mean(g' x)) with g' = g (offset + w), s = 1/rms; dw = sum over rows of g x s.
 template <class T>
 void backward_rows(const T* x, const T* weight, const T* inverse_rms, const T* grad_y, T* grad_x, T* grad_weight_blocks,
-                   std::int64_t rows, std::int64_t width) {
+                   std::int64_t rows, std::int64_t width, double offset) {
   const std::int64_t num_blocks = (rows + kBlockRows - 1) / kBlockRows;
   at::parallel_for(0, num_blocks, 1, [&](std::int64_t first_block, std::int64_t last_block) {
     for (std::int64_t block = first_block; block < last_block; ++block) {
@@ -62,10 +62,11 @@ void backward_rows(const T* x, const T* weight, const T* inverse_rms, const T* g
         const T* grad = grad_y + r * width;
         T* out = grad_x + r * width;
         const T scale = inverse_rms[r];
-        const T dot = lane_sum<T>(width, [&](std::int64_t i) { return grad[i] * (T(1) + weight[i]) * in[i]; });
+        const T dot =
+            lane_sum<T>(width, [&](std::int64_t i) { return grad[i] * (static_cast<T>(offset) + weight[i]) * in[i]; });
         const T shared = scale * scale * dot / static_cast<T>(width);
         for (std::int64_t i = 0; i < width; ++i) {
-          out[i] = scale * (grad[i] * (T(1) + weight[i]) - in[i] * shared);
+          out[i] = scale * (grad[i] * (static_cast<T>(offset) + weight[i]) - in[i] * shared);
           grad_weight[i] += grad[i] * in[i] * scale;
         }
       }
@@ -77,21 +78,22 @@ struct Normalised {
   at::Tensor y, inverse_rms;
 };
 
-Normalised run_forward(const at::Tensor& x, const at::Tensor& weight_E, double eps) {
+Normalised run_forward(const at::Tensor& x, const at::Tensor& weight_E, double eps, double offset) {
   const std::int64_t width = x.size(-1), rows = width == 0 ? 0 : x.numel() / width;
   Normalised result{at::empty_like(x), at::empty({rows}, x.options())};
   AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "rms_norm", [&] {
     forward_rows(x.const_data_ptr<scalar_t>(), weight_E.const_data_ptr<scalar_t>(),
                  result.y.mutable_data_ptr<scalar_t>(), result.inverse_rms.mutable_data_ptr<scalar_t>(), rows, width,
-                 eps);
+                 eps, offset);
   });
   return result;
 }
 
 struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& x, const at::Tensor& weight_E,
-                            double eps) {
-    const Normalised result = run_forward(x, weight_E, eps);
+                            double eps, double offset) {
+    const Normalised result = run_forward(x, weight_E, eps, offset);
+    context->saved_data["offset"] = offset;
     context->save_for_backward({x, weight_E, result.inverse_rms});
     return result.y;
   }
@@ -107,23 +109,24 @@ struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {
     AT_DISPATCH_FLOATING_TYPES(x.scalar_type(), "rms_norm_backward", [&] {
       backward_rows(x.const_data_ptr<scalar_t>(), weight_E.const_data_ptr<scalar_t>(),
                     inverse_rms.const_data_ptr<scalar_t>(), grad_y.const_data_ptr<scalar_t>(),
-                    grad_x.mutable_data_ptr<scalar_t>(), grad_weight.mutable_data_ptr<scalar_t>(), rows, width);
+                    grad_x.mutable_data_ptr<scalar_t>(), grad_weight.mutable_data_ptr<scalar_t>(), rows, width,
+                    context->saved_data["offset"].toDouble());
     });
-    return {grad_x, grad_weight.sum(0), at::Tensor()};
+    return {grad_x, grad_weight.sum(0), at::Tensor(), at::Tensor()};
   }
 };
 
 }  // namespace
 
-at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight_E, double eps) {
+at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight_E, double eps, double offset) {
   if (!x.is_cpu()) {
     const at::Tensor mean_square = x.square().mean(-1, true);
-    return x * (mean_square + eps).rsqrt() * (weight_E + 1);
+    return x * (mean_square + eps).rsqrt() * (weight_E + offset);
   }
   if (at::GradMode::is_enabled() && (x.requires_grad() || weight_E.requires_grad())) {
-    return RmsNormFunction::apply(x.contiguous(), weight_E.contiguous(), eps);
+    return RmsNormFunction::apply(x.contiguous(), weight_E.contiguous(), eps, offset);
   }
-  return run_forward(x.contiguous(), weight_E.contiguous(), eps).y;
+  return run_forward(x.contiguous(), weight_E.contiguous(), eps, offset).y;
 }
 
 }  // namespace lenbench

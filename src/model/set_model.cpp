@@ -50,8 +50,8 @@ SetModel::Mlp SetModel::mlp(const std::string& name) const {
           parameter(name + ".1.bias")};
 }
 
-SetModel::SetModel(DecoderConfig config, std::vector<NamedTensor> parameters)
-    : SequenceModel(std::move(config), std::move(parameters)) {
+SetModel::SetModel(DecoderConfig config, std::vector<NamedTensor> parameters, at::ScalarType compute)
+    : SequenceModel(std::move(config), std::move(parameters), compute) {
   if (config_.item_classes < 1) throw std::invalid_argument("SetModel: the configuration is a decoder's");
   position_ = make_position(position_spec(config_));
   transform_ = std::make_shared<AttentionTransform>(transform_spec(config_), config_.num_heads, config_.hidden_size,
@@ -132,6 +132,6 @@ at::Tensor SetModel::hidden(const EvaluationRequest& request) const {
   return attended(request.tokens_BT, request.positions_BQ.select(1, 0), &request);
 }
 
-at::Tensor SetModel::logits(const at::Tensor& hidden_NE) const { return classifier_(hidden_NE); }
+at::Tensor SetModel::logits(const at::Tensor& hidden_NE, const at::Tensor&) const { return classifier_(hidden_NE); }
 
 }  // namespace lenbench

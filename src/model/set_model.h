@@ -8,8 +8,9 @@ namespace lenbench {
 
 class SetModel final : public SequenceModel {
  public:
-  // As Decoder's: `parameters` are exactly those of tensor_specs(config), shared. Requires config.item_classes > 0.
-  SetModel(DecoderConfig config, std::vector<NamedTensor> parameters);
+  // As Decoder's: `parameters` are exactly those of tensor_specs(config), shared, and all of type `compute`. Requires
+  // config.item_classes > 0.
+  SetModel(DecoderConfig config, std::vector<NamedTensor> parameters, at::ScalarType compute);
 
   std::vector<bool> head_has_position() const override { return position_->head_has_position(); }
   // The query's row, two tokens an item after the first, sees the items and not itself.
@@ -22,7 +23,8 @@ class SetModel final : public SequenceModel {
   at::Tensor forward(const at::Tensor& tokens_BT, const at::Tensor& rows_N) const override;
   // What the classifier reads, [B, 1, E]. Statistics are those of the one row there is, whichever rows are asked for.
   at::Tensor hidden(const EvaluationRequest& request) const override;
-  at::Tensor logits(const at::Tensor& hidden_NE) const override;
+  using SequenceModel::logits;
+  at::Tensor logits(const at::Tensor& hidden_NE, const at::Tensor& output_VE) const override;
 
  private:
   struct Mlp {

@@ -115,9 +115,9 @@ VerifyResult verify_checkpoint(const std::string& checkpoint_path, const std::st
   const at::NoGradGuard no_grad;
   if (options.threads > 0) at::set_num_threads(options.threads);
   const Checkpoint checkpoint = Checkpoint::open(checkpoint_path);
-  const DecoderConfig& config = checkpoint.config();
+  const DecoderConfig config = inference_config(checkpoint, options);
   const Expected expected = read_expected(expected_path, config);
-  const Decoder decoder = load_decoder(checkpoint, parse_compute_dtype(options.dtype));
+  const Decoder decoder = load_decoder(checkpoint, config, parse_compute_dtype(options.dtype));
 
   std::vector<HeadStats> stats(static_cast<std::size_t>(config.num_layers * config.num_heads));
   EvaluationRequest request;

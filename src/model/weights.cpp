@@ -2,6 +2,7 @@
 #include "model/weights.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
 #include <ATen/ops/isfinite.h>
 
 #include <cstring>
@@ -12,6 +13,8 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
+#include "checkpoint/family.h"
+#include "checkpoint/memory.h"
 
 namespace lenbench {
 namespace {
@@ -38,6 +41,25 @@ at::ScalarType scalar_type(Dtype dtype) {
   throw std::logic_error("scalar_type: no such dtype");
 }
 
+// What a family keeps, as the decoder wants it: a view where strides can say it.
+at::Tensor as_ours(const DecoderConfig& config, const StoredTensor& stored, const at::Tensor& tensor) {
+  const std::int64_t D = config.head_dim, queries = config.num_heads * D, keys = config.num_kv_heads * D;
+  switch (stored.layout) {
+    case Layout::kSame:
+      return tensor;
+    case Layout::kTransposed:
+      return tensor.dim() == 2 ? tensor.t() : tensor;
+    case Layout::kQkvColumns: {
+      const at::Tensor rows = tensor.dim() == 2 ? tensor.t() : tensor;
+      if (stored.part == 0) return rows.narrow(0, 0, queries);
+      return rows.narrow(0, queries + (stored.part - 1) * keys, keys);
+    }
+    case Layout::kQkvByHead:
+      return tensor.unflatten(0, {config.num_heads, 3, D}).select(1, stored.part).flatten(0, 1);
+  }
+  throw std::logic_error("as_ours: no such layout");
+}
+
 }  // namespace
 
 at::Tensor to_tensor(const TensorView& view) {
@@ -46,25 +68,62 @@ at::Tensor to_tensor(const TensorView& view) {
   return tensor;
 }
 
-std::vector<NamedTensor> load_parameters(const Checkpoint& checkpoint, at::ScalarType dtype) {
-  checkpoint.check_finite();
+at::Tensor to_mapped_tensor(const TensorView& view) {
+  const auto address = reinterpret_cast<std::uintptr_t>(view.bytes.data());
+  if (view.bytes.empty() || address % static_cast<std::uintptr_t>(dtype_bytes(view.dtype)) != 0) return to_tensor(view);
+  return at::from_blob(
+      const_cast<std::byte*>(view.bytes.data()), view.shape, [owner = view.owner](void*) {},
+      at::TensorOptions().dtype(scalar_type(view.dtype)));
+}
+
+std::vector<NamedTensor> stored_parameters(const Checkpoint& checkpoint, const DecoderConfig& config) {
   std::vector<NamedTensor> parameters;
-  for (const TensorSpec& spec : tensor_specs(checkpoint.config())) {
-    at::Tensor tensor = to_tensor(checkpoint.tensors().at(spec.name)).to(dtype);
-    if (!at::isfinite(tensor).all().item<bool>()) {
-      throw Error(printable(checkpoint.files().folder) + ": tensor '" + spec.name +
-                  "' holds values too large for the type it is computed in; use --dtype float64");
-    }
-    parameters.emplace_back(spec.name, std::move(tensor));
+  for (const TensorSpec& spec : tensor_specs(config)) {
+    const StoredTensor stored = stored_tensor(checkpoint.config(), spec);
+    const TensorView& view = checkpoint.tensors().at(stored.name);
+    parameters.emplace_back(spec.name, as_ours(config, stored, to_mapped_tensor(view)));
   }
   return parameters;
 }
 
-Decoder load_decoder(const Checkpoint& checkpoint, at::ScalarType dtype) {
-  if (checkpoint.config().item_classes > 0) {
+namespace {
+
+// What make_model() takes: converted to `dtype`, or as stored where checkpoint/memory.h says that it is kept so.
+std::vector<NamedTensor> load_parameters(const Checkpoint& checkpoint, const DecoderConfig& config,
+                                         at::ScalarType dtype) {
+  checkpoint.check_finite();
+  std::vector<NamedTensor> parameters = stored_parameters(checkpoint, config);
+  const bool converts = config.item_classes > 0 || stored_bytes(checkpoint) <= kConvertedBytes;
+  for (auto& [name, tensor] : parameters) {
+    const bool may_overflow = tensor.scalar_type() == at::kDouble && dtype != at::kDouble;
+    if (!converts && !may_overflow) continue;
+    // A copy of its own, aligned as LibTorch likes it, whatever the file's layout is.
+    const at::Tensor converted = at::empty(tensor.sizes(), tensor.options().dtype(dtype)).copy_(tensor);
+    if (!at::isfinite(converted).all().item<bool>()) {
+      throw Error(printable(checkpoint.files().folder) + ": tensor '" + name +
+                  "' holds values too large for the type it is computed in; use --dtype float64");
+    }
+    if (converts) tensor = converted;
+  }
+  return parameters;
+}
+
+}  // namespace
+
+std::unique_ptr<SequenceModel> load_model(const Checkpoint& checkpoint, const DecoderConfig& config,
+                                          at::ScalarType dtype) {
+  return make_model(config, load_parameters(checkpoint, config, dtype), dtype);
+}
+
+Decoder load_decoder(const Checkpoint& checkpoint, const DecoderConfig& config, at::ScalarType dtype) {
+  if (config.item_classes > 0) {
     throw Error(printable(checkpoint.files().folder) + ": a model of sets; this needs a decoder, which reads tokens");
   }
-  return Decoder(checkpoint.config(), load_parameters(checkpoint, dtype));
+  return Decoder(config, load_parameters(checkpoint, config, dtype), dtype);
+}
+
+Decoder load_decoder(const Checkpoint& checkpoint, at::ScalarType dtype) {
+  return load_decoder(checkpoint, checkpoint.config(), dtype);
 }
 
 void save_checkpoint(const std::string& folder, const SequenceModel& model, const Origin& origin, Dtype stored) {

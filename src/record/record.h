@@ -198,6 +198,9 @@ struct Measurement {
   std::vector<PositionHeads> heads_by_position;         // prefix rows only, in place of `heads`; ascending
   std::vector<RepresentationDistance> representations;  // answer rows only, by depth
   std::int64_t nonfinite_samples = 0;
+  // The model's rows depend on the length of the whole text (dynamic RoPE scaling), so exact match is that of one pass
+  // over prompt and answer and not that of decoding.
+  bool teacher_forced = false;
   double seconds = 0;
   std::int64_t peak_bytes = 0;  // resident set high-water mark of the process
   template <class Visitor, class Self>
@@ -224,6 +227,7 @@ struct Measurement {
     visit.sparse("heads_by_position", self.heads_by_position);
     visit.sparse("representations", self.representations);
     visit("nonfinite_samples", self.nonfinite_samples);
+    visit.defaulted("teacher_forced", self.teacher_forced);
     visit("seconds", self.seconds);
     visit("peak_bytes", self.peak_bytes);
   }

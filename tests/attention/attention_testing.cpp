@@ -101,13 +101,17 @@ OracleResult oracle_attend(const AttendRequest& request) {
       for (std::int64_t i = 0; i < q.size(2); ++i) {
         const std::int64_t position = position_at[b][i];
         if (position < 0) continue;
+        const std::int64_t first = request.window > 0 ? std::max<std::int64_t>(0, position - request.window + 1) : 0;
         std::vector<double> scores;
-        for (std::int64_t j = 0; j <= position; ++j) {
+        for (std::int64_t j = first; j <= position; ++j) {
           double dot = 0;
           for (std::int64_t d = 0; d < q.size(3); ++d) dot += q_at[b][h][i][d] * k_at[b][g][j][d];
-          scores.push_back(dot / std::sqrt(static_cast<double>(q.size(3))) - slope * static_cast<double>(position - j));
+          dot *= request.score_scale > 0 ? request.score_scale : 1 / std::sqrt(static_cast<double>(q.size(3)));
+          if (request.softcap > 0) dot = request.softcap * std::tanh(dot / request.softcap);
+          scores.push_back(dot - slope * static_cast<double>(position - j));
         }
-        const std::vector<double> p = oracle_weights(request.normalizer, alpha, scores);
+        std::vector<double> p = oracle_weights(request.normalizer, alpha, scores);
+        p.insert(p.begin(), static_cast<std::size_t>(first), 0.0);
         for (std::int64_t j = 0; j <= position; ++j) {
           for (std::int64_t d = 0; d < q.size(3); ++d) {
             out_at[b][h][i][d] += p[static_cast<std::size_t>(j)] * v_at[b][g][j][d];
@@ -116,9 +120,9 @@ OracleResult oracle_attend(const AttendRequest& request) {
         const double entropy = entropy_by_definition(p);
         head.rows += 1;
         head.entropy += entropy;
-        if (position > 0) {
+        if (scores.size() > 1) {
           head.normalized_rows += 1;
-          head.normalized_entropy += entropy / std::log(static_cast<double>(position + 1));
+          head.normalized_entropy += entropy / std::log(static_cast<double>(scores.size()));
         }
         head.support += static_cast<double>(std::count_if(p.begin(), p.end(), [](double x) { return x > 0; }));
         head.sink_mass += p[0];

@@ -287,7 +287,7 @@ TEST_F(CheckpointTest, OneFlippedBitChangesTheHash) {
   weights_.values("model.norm.weight")[0] -= 0.125F;
   weights_.write(folder_.file("model.safetensors"));
   EXPECT_EQ(checkpoint.sha256(), before);
-  config_.rms_norm_eps = 1e-5;
+  config_.norm_eps = 1e-5;
   write_config();
   EXPECT_NE(checkpoint.sha256(), before);
 }

@@ -43,7 +43,7 @@ TEST(Config, DefaultsAreTheReferences) {
   const DecoderConfig config = parse_config(minimal().dump(), "config.json");
   EXPECT_EQ(config.positions, "rope");
   EXPECT_EQ(config.rope_theta, 10000.0);
-  EXPECT_EQ(config.rms_norm_eps, 1e-6);
+  EXPECT_EQ(config.norm_eps, 1e-6);
   EXPECT_FALSE(config.tie_word_embeddings);
   EXPECT_EQ(config.attn_scale_type, "none");
   EXPECT_EQ(config.entmax_alpha, 1.5);

@@ -138,7 +138,7 @@ PlainResult plain_forward(const DecoderConfig& config, const PlainWeights& weigh
              vocab = static_cast<std::size_t>(config.vocab_size);
   const std::size_t first_scaled = heads - static_cast<std::size_t>(config.num_scaled_heads());
   const std::vector<double> slopes = alibi_slopes(config);
-  const double eps = config.rms_norm_eps;
+  const double eps = config.norm_eps;
   const std::vector<double>& embedding = weights.at("model.embed_tokens.weight");
 
   Rows x;

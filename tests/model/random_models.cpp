@@ -23,7 +23,7 @@ DecoderConfig random_config(int index, bool reference_only) {
   config.num_heads = config.num_kv_heads * (1 + pick(3));
   config.head_dim = 2 * (1 + pick(6));
   config.tie_word_embeddings = pick(3) == 0;
-  config.rms_norm_eps = pick(2) == 0 ? 1e-6 : 1e-3;
+  config.norm_eps = pick(2) == 0 ? 1e-6 : 1e-3;
 
   const char* positions[] = {"nope", "rope", "nape", "alibi"};
   config.positions = positions[index % (reference_only ? 3 : 4)];
