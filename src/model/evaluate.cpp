@@ -71,7 +71,7 @@ void Decoder::add_scales(const Layer& layer, const at::Tensor& x_BQE, const Eval
                          std::vector<HeadStats>& stats) const {
   // Adaptive temperature is a factor of the scores' own making.
   if (config_.adaptive_temperature) return;
-  const at::Tensor h_BQE = norm(x_BQE, layer.input_norm_E);
+  const at::Tensor h_BQE = norm(x_BQE, layer.input_norm);
   const at::Tensor positions_BQ = request.positions_BQ.clamp_min(0);
   lenbench::add_scales(transform_->query_scale(layer.transform, h_BQE, positions_BQ), request.positions_BQ >= 0, stats);
 }
