@@ -118,6 +118,9 @@ class Trainer {
       if (id >= 0) model[key] = id;
     }
     config_ = parse_config(dump_json(model), options.recipe_path + ": model");
+    if (config_.family != "lenbench") {
+      throw Error(options.recipe_path + ": model: only lenbench's own family can be trained, not " + config_.family);
+    }
     position_.seed = recipe_.seed;
     position_.recipe_sha256 = sha256_hex(dump_json(recipe_json(recipe_)) + tasks_.documents_sha256());
   }
