@@ -80,8 +80,12 @@ struct DecoderConfig {
   std::int64_t topk_size = 0;  // > 0: softmax over the K largest scores; entmax_alpha is then 1
   double ssmax_s = 0;          // attn_scale_type "fixed": queries times s ln(i + 2), i the 0-based position
 
+  std::int64_t item_classes = 0;  // > 0: no decoder but a model of sets (set_model.h), with so many classes
+
   bool operator==(const DecoderConfig&) const = default;
 
+  // Ids that the model can answer with: all, or the classes of a model of sets.
+  std::int64_t num_outputs() const { return item_classes > 0 ? item_classes : vocab_size; }
   // Heads that the length scale or theta applies to: under nape those without a bias, else all.
   std::int64_t num_scaled_heads() const;
   std::int64_t rotated_channels() const { return rotary_dim > 0 ? rotary_dim : head_dim; }

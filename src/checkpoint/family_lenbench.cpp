@@ -8,6 +8,7 @@
 //                         (1, 2), is then the value training started from
 //   theta                 true: scores of scaled heads are divided by exp(self_attn.attn_scale_log_theta) (false)
 //   adaptive_temperature  true: softmax with adaptive temperature (false); entmax_alpha must be 1
+//   item_classes          above 0: a model of sets with so many classes, see set_model.h (0)
 // A file with one of these set is not a model of the reference, so its architecture name differs and the reference's
 // own loader refuses it.
 #include <algorithm>
@@ -86,6 +87,7 @@ struct ComputationKeys {
 // The `lenbench` object.
 struct OwnKeys {
   bool apply_alibi = false, alpha_learnable = false, theta = false, adaptive_temperature = false;
+  std::int64_t item_classes = 0;
 
   template <class Visitor, class Self>
   static void fields(Visitor&& visit, Self& self) {
@@ -93,6 +95,7 @@ struct OwnKeys {
     visit.defaulted("alpha_learnable", self.alpha_learnable);
     visit.defaulted("theta", self.theta);
     visit.defaulted("adaptive_temperature", self.adaptive_temperature);
+    visit.defaulted("item_classes", self.item_classes);
   }
 };
 
@@ -225,6 +228,7 @@ DecoderConfig read(const Json& json, const std::string& where) {
   config.entmax_alpha = keys.entmax_alpha;
   config.alpha_learnable = own.alpha_learnable;
   config.adaptive_temperature = own.adaptive_temperature;
+  config.item_classes = own.item_classes;
   if (keys.attn_type.value_or("regular") == "topk") {
     config.topk_size = *keys.topk_size;
     if (config.topk_size < 1) throw Error(where + ": topk_size must be at least 1");
@@ -247,7 +251,7 @@ Json config_to_json(const DecoderConfig& config) {
   if (config.family != "lenbench") throw std::invalid_argument("config_to_json: not of lenbench's family");
   check_config(config, "configuration");
   const OwnKeys own{config.positions == "alibi", config.alpha_learnable, config.attn_scale_type == "theta",
-                    config.adaptive_temperature};
+                    config.adaptive_temperature, config.item_classes};
   const bool is_own = !fields_equal(own, OwnKeys{});
   ComputationKeys keys;
   keys.vocab_size = config.vocab_size;

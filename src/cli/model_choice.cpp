@@ -48,6 +48,7 @@ PredictorInfo describe_unloaded(const ModelChoice& choice, const OpenOptions& op
   info.vocab_size = config.vocab_size;
   info.max_positions = config.max_positions;
   info.rows_depend_on_length = config.rows_depend_on_length();
+  info.input = config.item_classes > 0 ? TaskInput::kItems : TaskInput::kTokens;
   info.train_length = checkpoint.origin().train_length;
   return info;
 }

@@ -22,6 +22,7 @@
 #include "checkpoint/safetensors.h"
 
 #include "model/rms_norm.h"
+#include "model/set_model.h"
 
 namespace lenbench {
 namespace {
@@ -89,22 +90,44 @@ TransformSpec transform_spec(const DecoderConfig& config) {
   return spec;
 }
 
-Decoder::Decoder(DecoderConfig config, std::vector<NamedTensor> parameters)
-    : Decoder(std::move(config), parameters,
-              parameters.empty() ? at::kFloat : parameters.front().second.scalar_type()) {}
-
-Decoder::Decoder(DecoderConfig config, std::vector<NamedTensor> parameters, at::ScalarType compute)
+SequenceModel::SequenceModel(DecoderConfig config, std::vector<NamedTensor> parameters, at::ScalarType compute)
     : config_(std::move(config)), parameters_(std::move(parameters)), dtype_(compute) {
   check_config(config_, "model");
   const std::vector<TensorSpec> specs = tensor_specs(config_);
-  if (specs.size() != parameters_.size()) throw std::invalid_argument("Decoder: wrong number of parameters");
+  if (specs.size() != parameters_.size()) throw std::invalid_argument("model: wrong number of parameters");
   for (std::size_t i = 0; i < specs.size(); ++i) {
     const auto& [name, tensor] = parameters_[i];
     if (name != specs[i].name || tensor.sizes() != at::IntArrayRef(specs[i].shape)) {
-      throw std::invalid_argument("Decoder: expected parameter " + specs[i].name + " " + shape_text(specs[i].shape) +
+      throw std::invalid_argument("model: expected parameter " + specs[i].name + " " + shape_text(specs[i].shape) +
                                   ", got " + name);
     }
   }
+}
+
+const at::Tensor& SequenceModel::parameter(const std::string& name) const {
+  for (const auto& [known, tensor] : parameters_) {
+    if (known == name) return tensor;
+  }
+  throw std::invalid_argument("model: no parameter " + name);
+}
+
+std::unique_ptr<SequenceModel> make_model(DecoderConfig config, std::vector<NamedTensor> parameters,
+                                          std::optional<at::ScalarType> compute) {
+  if (config.item_classes > 0) return std::make_unique<SetModel>(std::move(config), std::move(parameters));
+  const at::ScalarType type = compute.value_or(type_of(parameters));
+  return std::make_unique<Decoder>(std::move(config), std::move(parameters), type);
+}
+
+at::ScalarType type_of(const std::vector<NamedTensor>& parameters) {
+  return parameters.empty() ? at::kFloat : parameters.front().second.scalar_type();
+}
+
+Decoder::Decoder(DecoderConfig config, std::vector<NamedTensor> parameters)
+    : Decoder(std::move(config), parameters, type_of(parameters)) {}
+
+Decoder::Decoder(DecoderConfig config, std::vector<NamedTensor> parameters, at::ScalarType compute)
+    : SequenceModel(std::move(config), std::move(parameters), compute) {
+  if (config_.item_classes > 0) throw std::invalid_argument("Decoder: the configuration is that of a model of sets");
   position_ = make_position(position_spec(config_));
   transform_ = std::make_shared<AttentionTransform>(transform_spec(config_), config_.num_heads, config_.hidden_size,
                                                     position_->scaled_heads());
@@ -140,13 +163,6 @@ Decoder::Decoder(DecoderConfig config, std::vector<NamedTensor> parameters, at::
     }
     layers_.push_back(std::move(layer));
   }
-}
-
-const at::Tensor& Decoder::parameter(const std::string& name) const {
-  for (const auto& [known, tensor] : parameters_) {
-    if (known == name) return tensor;
-  }
-  throw std::invalid_argument("Decoder: no parameter " + name);
 }
 
 Decoder::Affine Decoder::affine(const std::string& name) const {
@@ -225,6 +241,10 @@ at::Tensor Decoder::finish_block(const Layer& layer, const at::Tensor& x, const 
   const at::Tensor y = x + (config_.post_norms ? norm(attention, layer.post_attention_norm) : attention);
   const at::Tensor inner = mlp(layer, norm(y, layer.pre_mlp_norm));
   return y + (config_.post_norms ? norm(inner, layer.post_mlp_norm) : inner);
+}
+
+at::Tensor Decoder::visible_keys(const at::Tensor& positions, std::int64_t layer) const {
+  return visible_positions(positions, config_.window(layer));
 }
 
 AttendRequest Decoder::attend_request(const Layer& layer, Projected projected, at::Tensor positions_BQ) const {

@@ -28,23 +28,23 @@ void judge_row(std::span<const T> logits, double log_sum, std::int32_t target, J
 
 }  // namespace
 
-JudgedRows judge(const Decoder& decoder, const at::Tensor& output_VE, const at::Tensor& hidden_NE,
+JudgedRows judge(const SequenceModel& model, const at::Tensor& output, const at::Tensor& hidden_NE,
                  std::span<const std::int32_t> targets) {
   const at::NoGradGuard no_grad;
-  const std::int64_t rows = hidden_NE.size(0), vocab = decoder.config().vocab_size;
-  const std::int64_t chunk = std::max<std::int64_t>(1, kLogitBytes / (8 * vocab));
+  const std::int64_t rows = hidden_NE.size(0), outputs = model.config().num_outputs();
+  const std::int64_t chunk = std::max<std::int64_t>(1, kLogitBytes / (8 * outputs));
   JudgedRows judged;
   judged.argmax.reserve(targets.size());
   judged.nll.reserve(targets.size());
   for (std::int64_t begin = 0; begin < rows; begin += chunk) {
     const std::int64_t end = std::min(rows, begin + chunk);
     const at::Tensor logits_NV =
-        decoder.logits(hidden_NE.slice(0, begin, end), output_VE).to(at::kCPU, at::kDouble).contiguous();
+        model.logits(hidden_NE.slice(0, begin, end), output).to(at::kCPU, at::kDouble).contiguous();
     const at::Tensor log_sums_N = at::logsumexp(logits_NV, 1).contiguous();
     const double* logits = logits_NV.const_data_ptr<double>();
     const double* log_sums = log_sums_N.const_data_ptr<double>();
     for (std::int64_t r = begin; r < end; ++r) {
-      judge_row(std::span(logits + (r - begin) * vocab, static_cast<std::size_t>(vocab)), log_sums[r - begin],
+      judge_row(std::span(logits + (r - begin) * outputs, static_cast<std::size_t>(outputs)), log_sums[r - begin],
                 targets[static_cast<std::size_t>(r)], judged);
     }
   }

@@ -17,8 +17,8 @@ struct JudgedRows {
 };
 
 // Rows of `hidden_NE` against `targets` [N], in chunks so that the logits held at a time stay under
-// kLogitBytes (or one row). Requires targets in [0, V) and the decoder's output_weights().
-JudgedRows judge(const Decoder& decoder, const at::Tensor& output_VE, const at::Tensor& hidden_NE,
+// kLogitBytes (or one row). Requires targets in [0, num_outputs) and the model's output_weights().
+JudgedRows judge(const SequenceModel& model, const at::Tensor& output, const at::Tensor& hidden_NE,
                  std::span<const std::int32_t> targets);
 
 }  // namespace lenbench

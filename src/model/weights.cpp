@@ -1,4 +1,4 @@
-// Loads and saves the weights of a decoder.
+// Loads and saves the weights of a model.
 #include "model/weights.h"
 
 #include <ATen/ops/empty.h>
@@ -86,10 +86,11 @@ std::vector<NamedTensor> stored_parameters(const Checkpoint& checkpoint, const D
   return parameters;
 }
 
-Decoder load_decoder(const Checkpoint& checkpoint, const DecoderConfig& config, at::ScalarType dtype) {
+std::vector<NamedTensor> load_parameters(const Checkpoint& checkpoint, const DecoderConfig& config,
+                                         at::ScalarType dtype) {
   checkpoint.check_finite();
   std::vector<NamedTensor> parameters = stored_parameters(checkpoint, config);
-  const bool converts = stored_bytes(checkpoint) <= kConvertedBytes;
+  const bool converts = config.item_classes > 0 || stored_bytes(checkpoint) <= kConvertedBytes;
   for (auto& [name, tensor] : parameters) {
     const bool may_overflow = tensor.scalar_type() == at::kDouble && dtype != at::kDouble;
     if (!converts && !may_overflow) continue;
@@ -101,14 +102,21 @@ Decoder load_decoder(const Checkpoint& checkpoint, const DecoderConfig& config, 
     }
     if (converts) tensor = converted;
   }
-  return Decoder(config, std::move(parameters), dtype);
+  return parameters;
+}
+
+Decoder load_decoder(const Checkpoint& checkpoint, const DecoderConfig& config, at::ScalarType dtype) {
+  if (config.item_classes > 0) {
+    throw Error(printable(checkpoint.files().folder) + ": a model of sets; this needs a decoder, which reads tokens");
+  }
+  return Decoder(config, load_parameters(checkpoint, config, dtype), dtype);
 }
 
 Decoder load_decoder(const Checkpoint& checkpoint, at::ScalarType dtype) {
   return load_decoder(checkpoint, checkpoint.config(), dtype);
 }
 
-void save_checkpoint(const std::string& folder, const Decoder& decoder, const Origin& origin, Dtype stored) {
+void save_checkpoint(const std::string& folder, const SequenceModel& model, const Origin& origin, Dtype stored) {
   const std::filesystem::path path(folder);
   std::error_code failed;
   std::filesystem::create_directories(path, failed);
@@ -117,7 +125,7 @@ void save_checkpoint(const std::string& folder, const Decoder& decoder, const Or
   }
   std::map<std::string, at::Tensor> converted;
   std::map<std::string, TensorSource> sources;
-  for (const auto& [name, parameter] : decoder.parameters()) {
+  for (const auto& [name, parameter] : model.parameters()) {
     const at::Tensor tensor = parameter.detach().to(at::kCPU, scalar_type(stored)).contiguous();
     const auto* data = static_cast<const std::byte*>(tensor.const_data_ptr());
     const TensorSource source{stored, tensor.sizes().vec(), {data, tensor.nbytes()}};
@@ -129,7 +137,7 @@ void save_checkpoint(const std::string& folder, const Decoder& decoder, const Or
     converted[name] = tensor;
     sources[name] = source;
   }
-  write_file_atomically((path / "config.json").string(), config_to_json(decoder.config()).dump(2) + "\n");
+  write_file_atomically((path / "config.json").string(), config_to_json(model.config()).dump(2) + "\n");
   write_file_atomically((path / "origin.json").string(), origin_text(origin));
   write_safetensors((path / "model.safetensors").string(), sources, {{"format", "pt"}});
 }
