@@ -49,6 +49,7 @@ Speed measured_speed(const std::string& path, const DecoderConfig& config, std::
 std::vector<LengthForecast> forecast(const Checkpoint& checkpoint, const std::string& path, bool with_time) {
   const DecoderConfig& config = checkpoint.config();
   std::vector<LengthForecast> forecasts;
+  if (config.item_classes > 0) return forecasts;  // a model of sets, whose lengths are counted in items
   for (std::int64_t tokens : {64, 256, 1024, 4096, 16384, 65536}) {
     if (config.max_positions > 0 && tokens > config.max_positions) break;
     const Operations operations = evaluation_operations(config, tokens, 1);
@@ -159,7 +160,7 @@ class Inspect : public Command {
       text += "slopes per head: " + join(slopes, " ") + "\n";
     }
     for (const std::string& warning : checkpoint_warnings(checkpoint)) text += "warning: " + warning + "\n";
-    text += "one sample, one answer, float32, above the model:\n";
+    if (!forecasts.empty()) text += "one sample, one answer, float32, above the model:\n";
     for (const LengthForecast& one : forecasts) {
       text += fmt::format("  {:>6} tokens {:>10} {:>12} operations{}\n", one.tokens, format_bytes(one.bytes),
                           fmt::format("{:.3g}", one.operations),

@@ -118,6 +118,9 @@ class Trainer {
       if (id >= 0) model[key] = id;
     }
     config_ = parse_config(dump_json(model), options.recipe_path + ": model");
+    if (config_.family != "lenbench") {
+      throw Error(options.recipe_path + ": model: only lenbench's own family can be trained, not " + config_.family);
+    }
     const bool items = tasks_.validation().info().input == TaskInput::kItems;
     if (items != (config_.item_classes > 0)) {
       throw Error(options.recipe_path + ": model: " +

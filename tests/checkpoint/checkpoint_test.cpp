@@ -136,7 +136,7 @@ TEST_F(CheckpointTest, OriginNamesTheModel) {
   EXPECT_THAT(error_of(), HasSubstr("train_length is -1"));
 }
 
-TEST_F(CheckpointTest, WhatIsMissingIsNamed) {
+TEST_F(CheckpointTest, WhatIsMissingIsNamed) {  // H4, H10
   EXPECT_THAT(error_of(folder_.file("nothing")), HasSubstr("no such checkpoint"));
   EXPECT_THAT(error_of(std::string()), HasSubstr("empty"));
   EXPECT_THAT(error_of(), HasSubstr("no config.json"));
@@ -148,7 +148,7 @@ TEST_F(CheckpointTest, WhatIsMissingIsNamed) {
   EXPECT_THAT(error_of(), HasSubstr("is a folder"));
 }
 
-TEST_F(CheckpointTest, PickledFileGivenByItselfIsRefused) {
+TEST_F(CheckpointTest, PickledFileGivenByItselfIsRefused) {  // H8
   write_config();
   folder_.write("model.pt", std::string("PK\x03\x04", 4) + std::string(64, 'x'));
   EXPECT_THAT(error_of(folder_.file("model.pt")), AllOf(HasSubstr("torch.save"), HasSubstr("torch.load('model.pt'")));
@@ -164,14 +164,14 @@ TEST_F(CheckpointTest, ShardsAreJoined) {
   EXPECT_NE(checkpoint.sha256(), single);
 }
 
-TEST_F(CheckpointTest, MissingShardIsNamedBeforeAnythingIsRead) {
+TEST_F(CheckpointTest, MissingShardIsNamedBeforeAnythingIsRead) {  // H4
   write_sharded();
   std::filesystem::remove(folder_.file(shard(1)));
   folder_.write(shard(0), "damaged");
   EXPECT_THAT(error_of(), AllOf(HasSubstr("1 of 3 shards missing"), HasSubstr(shard(1))));
 }
 
-TEST_F(CheckpointTest, IndexBesideASingleFileIsRefusedWithBothFacts) {
+TEST_F(CheckpointTest, IndexBesideASingleFileIsRefusedWithBothFacts) {  // H5
   write_sharded();
   weights_.write(folder_.file("model.safetensors"));
   EXPECT_THAT(error_of(), AllOf(HasSubstr("3 shards"), HasSubstr("model.safetensors is there as well")));
@@ -211,7 +211,7 @@ TEST_F(CheckpointTest, IndexMustAgreeWithTheShards) {
   EXPECT_THAT(error_of(), HasSubstr("weight_map"));
 }
 
-TEST_F(CheckpointTest, TensorsMustBeThoseOfTheConfiguration) {
+TEST_F(CheckpointTest, TensorsMustBeThoseOfTheConfiguration) {  // H4
   weights_.erase("model.layers.0.self_attn.q_proj.weight");
   write_all();
   EXPECT_THAT(error_of(), HasSubstr("1 of 14 tensors missing: model.layers.0.self_attn.q_proj.weight"));
@@ -247,7 +247,7 @@ TEST_F(CheckpointTest, IntegerWeightsAreRefused) {
   EXPECT_THAT(error_of(), HasSubstr("has dtype I64"));
 }
 
-TEST_F(CheckpointTest, TiedOutputWeights) {
+TEST_F(CheckpointTest, TiedOutputWeights) {  // H1, H2
   const std::string embedding = "model.embed_tokens.weight", head = "lm_head.weight";
   weights_.erase(head);
   write_all();

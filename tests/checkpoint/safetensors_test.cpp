@@ -49,7 +49,7 @@ std::string small_file() {
                      data);
 }
 
-TEST(Safetensors, ReadsMinimalFileWithoutMetadata) {
+TEST(Safetensors, ReadsMinimalFileWithoutMetadata) {  // H11
   const SafetensorsFile file = SafetensorsFile::from_bytes(small_file(), "x");
   ASSERT_EQ(file.tensors().size(), 2u);
   const TensorView& a = file.tensors().at("a");
@@ -62,7 +62,7 @@ TEST(Safetensors, ReadsMinimalFileWithoutMetadata) {
   EXPECT_TRUE(file.metadata().empty());
 }
 
-TEST(Safetensors, EveryTruncationIsRefusedAndSaysHowManyBytesAreMissing) {
+TEST(Safetensors, EveryTruncationIsRefusedAndSaysHowManyBytesAreMissing) {  // H7
   const TempFolder folder;
   const std::string whole = small_file();
   for (std::size_t size = 0; size < whole.size(); ++size) {
@@ -155,7 +155,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadHeader{"not_an_object", R"([1,2])", 0, "does not start with '{'"}),
     [](const auto& test) { return std::string(test.param.name); });
 
-TEST(Safetensors, RefusesSillyHeaderLengths) {
+TEST(Safetensors, RefusesSillyHeaderLengths) {  // H7
   EXPECT_THAT(error_of(std::string(16, '\0')), HasSubstr("header length is 0"));
   EXPECT_THAT(error_of(std::string(8, '\xff') + "{}"), HasSubstr("over the limit"));
   EXPECT_THAT(error_of(with_header(std::string(5000, '['), "")), Not(testing::IsEmpty()));
@@ -163,7 +163,7 @@ TEST(Safetensors, RefusesSillyHeaderLengths) {
               HasSubstr("header"));
 }
 
-TEST(Safetensors, ForeignFormatsAreNamedWithTheWayOut) {
+TEST(Safetensors, ForeignFormatsAreNamedWithTheWayOut) {  // H8, H11
   EXPECT_THAT(error_of(std::string("PK\x03\x04", 4) + std::string(100, 'z')),
               AllOf(HasSubstr("torch.save archive"), HasSubstr("python3 -c")));
   EXPECT_THAT(error_of("\x80\x02}q" + std::string(100, '.')), AllOf(HasSubstr("pickle"), HasSubstr("python3 -c")));
