@@ -14,6 +14,10 @@
 // floor(L / s), so that the density of pairs is that of training at every length. fill=exact: BOS, context, queries and
 // SEP are exactly L tokens; pairs come from what is left for the context, and its spare tokens are blanks, one more in
 // each of so many slots drawn at random (several in each when there are more than slots).
+//
+// answers=interleaved is an easier layout over the same vocabulary, for curricula: SEP and the answer follow each query
+// at once (`2 k1 k2 SEP 2 v1 v2`), so that nothing has to be counted to find the query that an answer belongs to. With
+// one query both layouts are the same.
 #include <algorithm>
 #include <array>
 
@@ -53,6 +57,7 @@ class MqmtarTask : public Task {
         distinct_(word_of(resolved, "queries-with") == "distinct"),
         exact_(word_of(resolved, "fill") == "exact"),
         as_trained_(word_of(resolved, "slots") == "training"),
+        interleaved_(word_of(resolved, "answers") == "interleaved"),
         info_(describe(entry, resolved)),
         streams_(info_) {
     info_.specials = specials_from(kFirstSpecial);
@@ -66,14 +71,15 @@ class MqmtarTask : public Task {
     return (as_trained_ ? kWide * pairs : (15 * pairs + 1) / 2) + frame_tokens();
   }
   std::int64_t total_tokens(std::int64_t length) const override {
-    const std::int64_t answers = kQueryUnit * queries_;
-    if (exact_) return length + answers;
+    const std::int64_t after_prompt =
+        interleaved_ ? kQueryUnit + (queries_ - 1) * (2 * kQueryUnit + 1) : kQueryUnit * queries_;
+    if (exact_) return length + after_prompt;
     std::int64_t context = 0;
     for (std::int64_t width = kNarrow; width <= kWide; ++width) {
       const Shape shape = shape_of(length, width);
       context = std::max(context, shape.pairs * shape.slot);
     }
-    return 2 + context + 2 * answers;
+    return context + frame() + after_prompt;
   }
   double chance() const override { return 1.0 / static_cast<double>(kSymbols * kSymbols); }
 
@@ -105,22 +111,26 @@ class MqmtarTask : public Task {
 
     const std::vector<std::int64_t> asked = draw_queries(key, pairs);
     DistanceFacts distances;
-    for (const std::int64_t pair : asked) {
-      const auto i = static_cast<std::size_t>(pair);
+    const auto ask = [&](std::size_t q) {
+      const auto i = static_cast<std::size_t>(asked[q]);
       tokens.insert(tokens.end(), {kQueryMark, keys[i][0], keys[i][1]});
       distances.add(static_cast<std::int64_t>(tokens.size()) - 2 - key_at[i]);
-    }
-    tokens.push_back(info_.specials.sep);
-    sample.prompt_tokens = static_cast<std::int64_t>(tokens.size());
-    for (std::size_t q = 0; q < asked.size(); ++q) {
+    };
+    const auto answer = [&](std::size_t q) {
       const auto i = static_cast<std::size_t>(asked[q]);
-      const auto answer = static_cast<std::int32_t>(q);
       feed_target(sample, kQueryMark, -1);
       for (std::size_t j = 0; j < 2; ++j) {
-        feed_target(sample, values[i][j], answer);
+        feed_target(sample, values[i][j], static_cast<std::int32_t>(q));
         sample.sources.push_back(key_at[i] + 3 + static_cast<std::int64_t>(j));
       }
+    };
+    const std::size_t together = interleaved_ ? 1 : asked.size();
+    for (std::size_t first = 0; first < asked.size(); first += together) {
+      for (std::size_t q = first; q < first + together; ++q) ask(q);
+      tokens.push_back(info_.specials.sep);
+      for (std::size_t q = first; q < first + together; ++q) answer(q);
     }
+    sample.prompt_tokens = sample.scored.front().position + 1;
     sample.scored.push_back({static_cast<std::int64_t>(tokens.size()) - 1, info_.specials.eos, -1, false});
 
     std::vector<std::int64_t> unique = asked;
@@ -142,8 +152,10 @@ class MqmtarTask : public Task {
   }
 
  private:
-  // What an exact prompt holds besides its context; 0 where the nominal length counts the context alone.
-  std::int64_t frame_tokens() const { return exact_ ? 2 + kQueryUnit * queries_ : 0; }
+  // What a prompt holds besides its context: BOS, the queries before the first answer, SEP.
+  std::int64_t frame() const { return 2 + kQueryUnit * (interleaved_ ? 1 : queries_); }
+  // The part of it that the nominal length counts: all, or nothing where it counts the context alone.
+  std::int64_t frame_tokens() const { return exact_ ? frame() : 0; }
   // With the density of training the pool of words ends the context.
   std::int64_t longest() const { return as_trained_ ? (kPool + 1) * kNarrow - 1 + frame_tokens() : kMaxLength; }
 
@@ -216,11 +228,12 @@ class MqmtarTask : public Task {
   std::int32_t solve_row(std::span<const std::int32_t> tokens, std::int64_t position) const {
     std::int64_t sep = position;
     while (sep > 0 && tokens[static_cast<std::size_t>(sep)] != info_.specials.sep) --sep;
+    const std::int64_t together = interleaved_ ? 1 : queries_;
     const std::int64_t query = (position - sep) / kQueryUnit;
     const std::int64_t part = (position - sep) % kQueryUnit;
-    if (query >= queries_) return info_.specials.eos;
+    if (query >= together) return info_.specials.eos;
     if (part == 0) return kQueryMark;
-    const std::int64_t query_at = sep - kQueryUnit * (queries_ - query);
+    const std::int64_t query_at = sep - kQueryUnit * (together - query);
     if (query_at < 1) return -1;
     const std::int32_t first = tokens[static_cast<std::size_t>(query_at + 1)];
     const std::int32_t second = tokens[static_cast<std::size_t>(query_at + 2)];
@@ -245,7 +258,7 @@ class MqmtarTask : public Task {
   }
 
   std::int64_t queries_;
-  bool distinct_, exact_, as_trained_;
+  bool distinct_, exact_, as_trained_, interleaved_;
   TaskInfo info_;
   SampleStreams streams_;
 };
@@ -279,6 +292,13 @@ const TaskEntry& mqmtar_entry() {
          "length",
          "training: slots as wide as in training, whatever the length",
          {"length", "training"},
+         1,
+         0,
+         true},
+        {"answers",
+         "end",
+         "interleaved: SEP and the answer follow each query at once (easier; for curricula)",
+         {"end", "interleaved"},
          1,
          0,
          true}};

@@ -1,7 +1,9 @@
 // MQMTAR's laws at 10,000 samples, against closed forms, and its options that hold all but the length.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
+#include <map>
 #include <numeric>
 
 #include "base/error.h"
@@ -185,10 +187,52 @@ TEST(MqmtarAsTrained, RefusesWhereThePoolEndsNamingTheLargestLength) {
   }
 }
 
+// Each query is followed by SEP and `2 v1 v2`; the values are read from the context by the pair that starts with the
+// key.
+TEST(MqmtarInterleaved, EveryQueryIsAnsweredAtOnce) {
+  const std::unique_ptr<Task> task = make("mqmtar:queries=8,answers=interleaved");
+  for (const std::int64_t length : {std::int64_t{8}, std::int64_t{64}, std::int64_t{1000}}) {
+    for (std::uint64_t index = 0; index < 200; ++index) {
+      const Sample sample = draw(*task, length, index);
+      const std::vector<std::int32_t>& tokens = sample.tokens;
+      ASSERT_LE(static_cast<std::int64_t>(tokens.size()), task->total_tokens(length));
+      ASSERT_EQ(sample.scored.size(), 8U * 3 + 1);
+      ASSERT_EQ(sample.sources.size(), 16U);
+      ASSERT_EQ(sample.prompt_tokens, static_cast<std::int64_t>(tokens.size()) - 3 - 7 * 7);
+      std::map<std::pair<std::int32_t, std::int32_t>, std::pair<std::int32_t, std::int32_t>> pairs;
+      for (const std::int64_t key : keys_of(sample)) {
+        const std::int32_t* unit = tokens.data() + key;
+        pairs[{unit[0], unit[1]}] = {unit[3], unit[4]};
+      }
+      for (std::size_t q = 0; q < 8; ++q) {
+        const std::size_t at = tokens.size() - 7 * (8 - q);
+        const auto [first, second] = pairs.at({tokens[at + 1], tokens[at + 2]});
+        ASSERT_THAT(std::vector<std::int32_t>(tokens.begin() + at, tokens.begin() + at + 7),
+                    testing::ElementsAre(2, tokens[at + 1], tokens[at + 2], 264, 2, first, second));
+        for (std::size_t part = 0; part < 3; ++part) {
+          const ScoredToken& scored = sample.scored[3 * q + part];
+          ASSERT_EQ(scored.position, static_cast<std::int64_t>(at + 3 + part));
+          ASSERT_EQ(scored.target, tokens[at + 4 + part]);
+          ASSERT_EQ(scored.answer, part == 0 ? -1 : static_cast<std::int32_t>(q));
+        }
+      }
+      std::vector<std::int64_t> positions;
+      std::vector<std::int32_t> targets;
+      for (const ScoredToken& scored : sample.scored) {
+        positions.push_back(scored.position);
+        targets.push_back(scored.target);
+      }
+      ASSERT_EQ(task->solve(tokens, positions), targets);
+      ASSERT_EQ(targets.back(), 262);
+    }
+  }
+  EXPECT_EQ(draw(*make("mqmtar:fill=exact,answers=interleaved"), 500, 0).prompt_tokens, 500);
+}
+
 // The options came later: written with their defaults they change nothing that was published.
 TEST(MqmtarOptions, DefaultsAreTheSamplesAndKeysOfBefore) {
   const std::unique_ptr<Task> plain = make("mqmtar");
-  const std::unique_ptr<Task> spelt = make("mqmtar:fill=nominal,slots=length");
+  const std::unique_ptr<Task> spelt = make("mqmtar:fill=nominal,slots=length,answers=end");
   EXPECT_EQ(plain->info().parameters, (TaskParameters{{"queries", "4"}, {"queries-with", "replacement"}}));
   EXPECT_EQ(spelt->info().parameters, plain->info().parameters);
   EXPECT_EQ(draw(*spelt, 128, 3), draw(*plain, 128, 3));
