@@ -8,6 +8,7 @@
 #include "base/numbers.h"
 #include "checkpoint/checkpoint.h"
 #include "cli/command.h"
+#include "cli/exec_flags.h"
 #include "cli/flag_set.h"
 #include "cli/paths.h"
 #include "cli/terminal.h"
@@ -18,11 +19,19 @@ namespace {
 class Inspect : public Command {
  public:
   void define(FlagSet& flags) override {
-    flags.positional("CKPT", model_, "Checkpoint folder or file, or a bundled name");
+    flags.positional("CKPT", model_, "Checkpoint folder or file, bundled name, or 'exec:COMMAND'");
     flags.flag("--json", json_, "One line of JSON");
+    exec_.define(flags);
   }
 
-  int run(const Parsed&) override {
+  int run(const Parsed& parsed) override {
+    const ExecLimits limits = exec_.read(parsed, model_, {});
+    if (is_exec(model_)) {
+      ExecModel program(model_, limits);
+      program.start();
+      print_out(json_ ? program_json(program) : program_text(program));
+      return 0;
+    }
     const Checkpoint checkpoint = Checkpoint::open(find_checkpoint(model_, {}));
     checkpoint.check_finite();
     print_out(json_ ? as_json(checkpoint) : as_text(checkpoint));
@@ -74,13 +83,15 @@ class Inspect : public Command {
 
   std::string model_;
   bool json_ = false;
+  ExecFlags exec_;
 };
 
 }  // namespace
 
 CommandEntry inspect_command() {
   return {"inspect", "Configuration, tensors, slopes and hash of a checkpoint, without loading it",
-          "lenbench inspect recall-asentmax-nape\nlenbench inspect path/to/checkpoint --json",
+          "lenbench inspect recall-asentmax-nape\nlenbench inspect path/to/checkpoint --json\n"
+          "lenbench inspect 'exec:python my_model.py'",
           [] { return std::unique_ptr<Command>(std::make_unique<Inspect>()); }};
 }
 

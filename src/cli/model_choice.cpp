@@ -1,4 +1,4 @@
-// The model of a command line: a double, or a checkpoint by path or bundled name.
+// The model of a command line: a double, a program, or a checkpoint by path or bundled name.
 #include "cli/model_choice.h"
 
 #include <filesystem>
@@ -15,9 +15,13 @@
 
 namespace lenbench::cli {
 
-ModelChoice choose_model(const std::string& text) {
+ModelChoice choose_model(const std::string& text, const ExecLimits& limits) {
   ModelChoice choice;
   choice.text = text;
+  if (is_exec(text)) {
+    choice.program = std::make_shared<ExecModel>(text, limits);
+    return choice;
+  }
   choice.is_double = is_double(text);
   if (choice.is_double) {
     make_double(text);
@@ -33,7 +37,19 @@ ModelChoice choose_model(const std::string& text) {
   return choice;
 }
 
+std::string choose_checkpoint(const std::string& text, const std::string& without) {
+  if (is_double(text) || is_exec(text)) {
+    throw Error("'" + printable(text) + "' is a " + (is_double(text) ? "double" : "program") + " without " + without +
+                "; name a checkpoint");
+  }
+  return find_checkpoint(text, {});
+}
+
 PredictorInfo describe_unloaded(const ModelChoice& choice) {
+  if (choice.program != nullptr) {
+    choice.program->start();
+    return choice.program->info();
+  }
   if (choice.is_double) return make_double(choice.text)->info();
   const Checkpoint checkpoint = Checkpoint::open(choice.path);
   PredictorInfo info;
@@ -48,7 +64,7 @@ PredictorInfo describe_unloaded(const ModelChoice& choice) {
 }
 
 MemoryForecast forecast_memory(const ModelChoice& choice, const std::string& dtype) {
-  if (choice.is_double) return [](std::int64_t, std::int64_t, std::int64_t) { return std::int64_t{0}; };
+  if (choice.path.empty()) return [](std::int64_t, std::int64_t, std::int64_t) { return std::int64_t{0}; };
   const std::int64_t element_bytes = dtype == "float64" ? 8 : 4;
   return [config = Checkpoint::open(choice.path).config(), element_bytes](std::int64_t samples, std::int64_t tokens,
                                                                           std::int64_t judged) {
@@ -58,11 +74,16 @@ MemoryForecast forecast_memory(const ModelChoice& choice, const std::string& dty
 
 OpenModel open_model(const ModelChoice& choice, const OpenOptions& options) {
   OpenModel model;
+  if (choice.path.empty() && !options.transform.empty()) {
+    throw Error("--transform is '" + options.transform + "', but '" + choice.text + "' is a " +
+                (choice.is_double ? "double" : "program") + " without attention to change");
+  }
+  if (choice.program != nullptr) {
+    choice.program->start();
+    model.predictor = choice.program;
+    return model;
+  }
   if (choice.is_double) {
-    if (!options.transform.empty()) {
-      throw Error("--transform is '" + options.transform + "', but '" + choice.text +
-                  "' is a double without attention");
-    }
     model.predictor = make_double(choice.text);
     return model;
   }

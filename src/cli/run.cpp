@@ -7,6 +7,7 @@
 #include "base/numbers.h"
 #include "bench/doubles.h"
 #include "cli/command.h"
+#include "cli/exec_flags.h"
 #include "cli/flag_set.h"
 #include "cli/flags.h"
 #include "cli/model_choice.h"
@@ -21,7 +22,7 @@ namespace {
 class Run : public Command {
  public:
   void define(FlagSet& flags) override {
-    flags.positional("CKPT", model_, "Checkpoint folder or file, a bundled name, or a double such as oracle:512");
+    flags.positional("CKPT", model_, "Checkpoint folder or file, bundled name, double (oracle:512), or 'exec:COMMAND'");
     flags.list("--tasks", tasks_, "a,b,...", "Tasks, with parameters as recall:density=4 (default recall)");
     flags.list("--lengths", lengths_, "L", "64..65536 doubles, 64,96,128 lists (default 64..4096)");
     flags.value("--samples", samples_, "N", "Samples a length: one count, or one per length (N,N,...)");
@@ -43,6 +44,7 @@ class Run : public Command {
     flags.value("--batch", batch_, "N", "Samples a forward pass; 0: from the memory budget");
     flags.value("--memory", memory_, "BYTES", "Memory budget above the model, e.g. 2GiB");
     flags.value("--max-positions", max_positions_, "N", "Most tokens a sample may feed; longer cells are skipped");
+    exec_.define(flags);
     flags.flag("--allow-nonfinite", allow_nonfinite_, "Exit 0 even if logits were not finite");
     flags.flag("--dry-run", dry_run_, "Print the cells and stop; the model is not loaded");
     flags.flag("--quiet", quiet_, "No progress and no notes on standard error");
@@ -60,7 +62,9 @@ class Run : public Command {
     }
     files_.insert(files_.end(), extra.begin(), extra.end());
     SessionRequest request = read_request(parsed);
-    request.choice = choose_model(model_);
+    request.choice = choose_model(model_, exec_.read(parsed, model_,
+                                                     {"--probe", "--device", "--dtype", "--threads", "--attention-path",
+                                                      "--transform", "--memory"}));
     if (dry_run_) {
       print_out(dry_run_text(request, describe_unloaded(request.choice)));
       return 0;
@@ -90,7 +94,7 @@ class Run : public Command {
     if (!probe_.empty()) {
       require_one_of(probe_, "--probe", {"answer", "all", "none"});
     }
-    const bool answers = probe_.empty() ? !is_double(model_) : probe_ == "answer";
+    const bool answers = probe_.empty() ? !is_double(model_) && !is_exec(model_) : probe_ == "answer";
     request.run.probe = probe_ == "all" ? ProbeRows::kAll : answers ? ProbeRows::kAnswer : ProbeRows::kNone;
     request.run.batch = parse_at_least(batch_, "--batch", 0);
     request.run.memory_bytes = memory_.empty() ? 0 : parse_bytes(memory_, "--memory");
@@ -164,6 +168,7 @@ class Run : public Command {
   std::vector<std::string> tasks_, lengths_, samples_at_, files_;
   bool overwrite_ = false, allow_nonfinite_ = false, dry_run_ = false, json_ = false;
   bool quiet_ = false, json_progress_ = false;
+  ExecFlags exec_;
 };
 
 }  // namespace
@@ -175,6 +180,7 @@ CommandEntry run_command() {
           "    --samples-at 16384=32,65536=8 -o out.jsonl\n"
           "lenbench run path/to/checkpoint --tasks recall:density=4,mqmtar --lengths 64,96,128 --dry-run\n"
           "lenbench run path/to/checkpoint --lengths 1024 --text book.txt letters.txt\n"
+          "lenbench run 'exec:python my_model.py' --lengths 64..4096 --exec-timeout 10m -o mine.jsonl\n"
           "lenbench gen recall --length 256 --n 50 > set.jsonl && lenbench run oracle --data set.jsonl",
           [] { return std::unique_ptr<Command>(std::make_unique<Run>()); }};
 }

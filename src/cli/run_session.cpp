@@ -106,7 +106,7 @@ std::string dry_run_text(const SessionRequest& request, const PredictorInfo& mod
   for (const SkippedCell& skip : plan.skipped) {
     text += fmt::format("{:<14} {:>10} skipped: {}\n", skip.cell.task->info().name, skip.cell.length, skip.reason);
   }
-  if (!request.choice.is_double) {
+  if (!request.choice.path.empty()) {
     text += fmt::format("memory: predicted peak above the loaded model ({} of weights)\n",
                         format_bytes(model.num_parameters * (request.open.dtype == "float64" ? 8 : 4)));
   }
@@ -129,7 +129,7 @@ int run_session(const SessionRequest& request) {
     writer = open_record_output(request.output, request.overwrite, &note);
     if (!note.empty()) print_note(note);
     records = writer->existing();
-    require_same_checkpoint(records, request.choice.sha256, writer->path());
+    if (request.choice.program == nullptr) require_same_checkpoint(records, request.choice.sha256, writer->path());
   }
   // Refused before the model is loaded wherever its header is enough to tell.
   plan_or_refuse(request.plan, describe_unloaded(request.choice));
