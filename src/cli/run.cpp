@@ -5,7 +5,6 @@
 #include "base/files.h"
 #include "base/names.h"
 #include "base/numbers.h"
-#include "bench/doubles.h"
 #include "cli/command.h"
 #include "cli/exec_flags.h"
 #include "cli/flag_set.h"
@@ -65,6 +64,8 @@ class Run : public Command {
     request.choice = choose_model(model_, exec_.read(parsed, model_,
                                                      {"--probe", "--device", "--dtype", "--threads", "--attention-path",
                                                       "--transform", "--memory"}));
+    const bool has_attention = !request.choice.path.empty() && !request.choice.is_script;
+    if (probe_.empty() && !has_attention) request.run.probe = ProbeRows::kNone;
     if (dry_run_) {
       print_out(dry_run_text(request, describe_unloaded(request.choice)));
       return 0;
@@ -94,7 +95,7 @@ class Run : public Command {
     if (!probe_.empty()) {
       require_one_of(probe_, "--probe", {"answer", "all", "none"});
     }
-    const bool answers = probe_.empty() ? !is_double(model_) && !is_exec(model_) : probe_ == "answer";
+    const bool answers = probe_.empty() || probe_ == "answer";
     request.run.probe = probe_ == "all" ? ProbeRows::kAll : answers ? ProbeRows::kAnswer : ProbeRows::kNone;
     request.run.batch = parse_at_least(batch_, "--batch", 0);
     request.run.memory_bytes = memory_.empty() ? 0 : parse_bytes(memory_, "--memory");
