@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,9 +25,15 @@ struct TrainOptions {
   std::string recipe_path;
   std::string output_dir;
   int threads = 0;
+  std::optional<std::uint64_t> seed;  // in place of the recipe's; the checkpoint is then named NAME-seedN
   std::int64_t stop_after_steps = 0;  // for tests: stop as if killed after this many steps; 0: run to the end
   bool overwrite = false;
 };
+
+// Name of what a recipe trains with another seed than its own.
+inline std::string seeded_name(const std::string& recipe_name, std::uint64_t seed) {
+  return recipe_name + "-seed" + std::to_string(seed);
+}
 
 // Progress as data; the command line decides how it looks.
 struct TrainProgress {
@@ -52,7 +59,8 @@ class Backend {
   virtual ~Backend() = default;
   virtual std::string torch_version() const = 0;
   virtual std::unique_ptr<Predictor> open(const std::string& checkpoint_path, const OpenOptions& options) = 0;
-  // Trains to completion (or resumes). Throws Error on a bad recipe, a non-finite loss or an unwritable output.
+  // Trains to completion (or resumes). When `progress` throws, the state of the last step is saved first. Throws Error
+  // on a bad recipe, a non-finite loss or an unwritable output.
   virtual void train(const TrainOptions& options, const std::function<void(const TrainProgress&)>& progress) = 0;
   // Compares logits (and, when `attention_path` is not empty, statistics) with a dump of a reference implementation.
   virtual VerifyResult verify(const std::string& checkpoint_path, const std::string& expected_path,
@@ -65,7 +73,7 @@ class Backend {
                                     const OpenOptions& options, std::int64_t repeats) = 0;
 };
 
-inline constexpr int kBackendAbi = 2;
+inline constexpr int kBackendAbi = 3;
 inline constexpr const char* kBackendSymbol = "lenbench_open_backend";
 // extern "C" Backend* lenbench_open_backend(int abi); the caller owns the result; nullptr when abi differs.
 using OpenBackend = Backend* (*)(int abi);

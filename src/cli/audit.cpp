@@ -74,7 +74,7 @@ class Audit : public Command {
     const std::int64_t longest = parse_at_least(longest_, "--reference-up-to", 0);
     const DrawKey key{0, 0, static_cast<std::uint64_t>(parse_at_least(seed_, "--seed", 0)), Split::kTest};
     OpenOptions fast;
-    fast.threads = static_cast<int>(std::min<std::int64_t>(parse_at_least(threads_, "--threads", 0), 4096));
+    fast.threads = parse_threads(threads_);
     OpenOptions plain = fast, exact = fast;
     plain.attention_path = "reference";
     exact.attention_path = "reference";

@@ -149,7 +149,7 @@ class Check : public Command {
     session.open.device = device_;
     require_one_of(dtype_, "--dtype", {"float32", "float64"});
     session.open.dtype = dtype_;
-    session.open.threads = static_cast<int>(parse_at_least(threads_, "--threads", 0));
+    session.open.threads = parse_threads(threads_);
     session.open.transform = transform_;
     session.batch = parse_at_least(batch_, "--batch", 0);
     session.budget_seconds = budget_.empty() ? 0 : parse_seconds(budget_, "--budget");

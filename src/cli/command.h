@@ -46,6 +46,7 @@ CommandEntry verify_command();
 CommandEntry audit_command();
 CommandEntry bench_command();
 CommandEntry selfcheck_command();
+CommandEntry reproduce_command();
 CommandEntry completion_command();
 
 }  // namespace lenbench::cli

@@ -25,6 +25,12 @@ void require_one_of(std::string_view text, std::string_view flag, const std::vec
               join(known, ", "));
 }
 
+int parse_threads(std::string_view text) {
+  const std::int64_t threads = parse_at_least(text, "--threads", 0);
+  if (threads > 4096) throw Error("--threads is " + std::string(text) + "; it must be at most 4096");
+  return static_cast<int>(threads);
+}
+
 Split parse_split(std::string_view text) {
   require_one_of(text, "--split", {"train", "validation", "test"});
   if (text == "train") return Split::kTrain;

@@ -14,6 +14,9 @@ namespace lenbench::cli {
 // A decimal integer of at least `minimum`. `flag` names it in the error, e.g. "--seed".
 std::int64_t parse_at_least(std::string_view text, std::string_view flag, std::int64_t minimum);
 
+// CPU threads of `--threads`: 0 (all) to 4096.
+int parse_threads(std::string_view text);
+
 // "train", "validation" or "test".
 Split parse_split(std::string_view text);
 

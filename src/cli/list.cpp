@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "bench/doubles.h"
+#include "bench/study.h"
 #include "cli/command.h"
 #include "cli/flag_set.h"
 #include "cli/flags.h"
@@ -54,6 +55,13 @@ std::vector<Entry> paper_entries() {
   return entries;
 }
 
+std::vector<Entry> table_entries() {
+  std::vector<Entry> entries;
+  for (const Study& study : read_studies((data_folder() / "tables").string()))
+    entries.push_back({study.id, study.title});
+  return entries;
+}
+
 std::string checkpoint_summary(const std::string& name) {
   const PredictorInfo info = describe_unloaded(choose_model(name));
   std::string text = info.transform + " with " + info.positions;
@@ -72,12 +80,12 @@ std::vector<Entry> checkpoint_entries() {
 class List : public Command {
  public:
   void define(FlagSet& flags) override {
-    flags.positional("WHAT", what_, "tasks, transforms, positions, reports, papers or checkpoints");
+    flags.positional("WHAT", what_, "tasks, transforms, positions, reports, papers, tables or checkpoints");
     flags.flag("--json", json_, "An array of {\"name\", \"summary\"}");
   }
 
   int run(const Parsed&) override {
-    require_one_of(what_, "WHAT", {"tasks", "transforms", "positions", "reports", "papers", "checkpoints"});
+    require_one_of(what_, "WHAT", {"tasks", "transforms", "positions", "reports", "papers", "tables", "checkpoints"});
     std::vector<Entry> entries;
     if (what_ == "tasks") {
       entries = zip(task_names(), task_summaries());
@@ -87,6 +95,7 @@ class List : public Command {
     if (what_ == "positions") entries = positions();
     if (what_ == "reports") entries = zip(format_names(), format_summaries());
     if (what_ == "papers") entries = paper_entries();
+    if (what_ == "tables") entries = table_entries();
     if (what_ == "checkpoints") entries = checkpoint_entries();
     print_out(json_ ? as_json(entries) : as_text(entries));
     return 0;
@@ -115,7 +124,8 @@ class List : public Command {
 }  // namespace
 
 CommandEntry list_command() {
-  return {"list", "Names that other commands accept: tasks, transforms, positions, reports, papers, checkpoints",
+  return {"list",
+          "Names that other commands accept: tasks, transforms, positions, reports, papers, tables, checkpoints",
           "lenbench list tasks\nlenbench list checkpoints --json",
           [] { return std::unique_ptr<Command>(std::make_unique<List>()); }};
 }

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/error.h"
 #include "base/json.h"
 
 namespace lenbench::cli {
@@ -79,6 +80,12 @@ nlohmann::ordered_json cell_json(const Record& record) {
 }
 
 }  // namespace
+
+ProgressStyle choose_progress(bool quiet, bool json) {
+  if (quiet && json) throw Error("--quiet and --json-progress exclude each other");
+  if (quiet) silence_notes();
+  return quiet ? ProgressStyle::kQuiet : json ? ProgressStyle::kJson : ProgressStyle::kPlain;
+}
 
 double RunProgressPrinter::tokens_per_second(const RunProgress& now) {
   if (now.cell != nullptr && now.samples_done > samples_seen_) {

@@ -14,6 +14,9 @@ enum class ProgressStyle {
   kJson,   // JSON lines: {"event": "progress" or "cell", ...}
 };
 
+// From the flags --quiet and --json-progress; quiet also silences notes. Throws Error when both are given.
+ProgressStyle choose_progress(bool quiet, bool json);
+
 class RunProgressPrinter {
  public:
   explicit RunProgressPrinter(ProgressStyle style) : style_(style) {}

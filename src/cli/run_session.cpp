@@ -113,7 +113,7 @@ std::string dry_run_text(const SessionRequest& request, const PredictorInfo& mod
   return text;
 }
 
-int run_session(const SessionRequest& request) {
+SessionResult measure_session(const SessionRequest& request) {
   const std::atomic<bool>* stop = watch_interrupts();
   require_askable_lengths(request.plan);
   for (const std::shared_ptr<const Task>& task : request.plan.tasks) {
@@ -161,17 +161,21 @@ int run_session(const SessionRequest& request) {
   const RunSummary summary = runner.run(plan, sink, [&](const RunProgress& now) { printer.progress(now); });
   printer.finish();
 
-  const std::vector<Record> ordered = in_plan_order(records, plan, info);
+  return {in_plan_order(records, plan, info), summary.stopped};
+}
+
+int run_session(const SessionRequest& request) {
+  const SessionResult result = measure_session(request);
   if (request.json) {
-    for (const Record& record : ordered) print_out(to_json_line(record) + "\n");
+    for (const Record& record : result.records) print_out(to_json_line(record) + "\n");
   } else {
-    print_out(run_table(ordered));
+    print_out(run_table(result.records));
   }
-  if (summary.stopped) {
-    print_note(writer == nullptr ? "stopped; nothing was kept, name a file with -o to resume"
-                                 : "stopped; the same command resumes from '" + writer->path() + "'");
+  if (result.stopped) {
+    print_note(request.has_output ? "stopped; the same command resumes from '" + request.output + "'"
+                                  : "stopped; nothing was kept, name a file with -o to resume");
   }
-  return exit_code(ordered, summary.stopped, request.allow_nonfinite);
+  return exit_code(result.records, result.stopped, request.allow_nonfinite);
 }
 
 }  // namespace lenbench::cli

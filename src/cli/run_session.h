@@ -27,7 +27,17 @@ struct SessionRequest {
 // The Cells that `request` would ask of `model`, one a line, and those it would not with the reason.
 std::string dry_run_text(const SessionRequest& request, const PredictorInfo& model);
 
-// Returns the exit code. Throws Error when nothing can be asked, or the output cannot be used.
+// What a run measured: its Records and those that the output already held, in the order of the plan.
+struct SessionResult {
+  std::vector<Record> records;
+  bool stopped = false;  // by a signal; the same request resumes
+};
+
+// Measures and writes, without printing a result. Throws Error when nothing can be asked, or the output cannot be used.
+SessionResult measure_session(const SessionRequest& request);
+
+// Measures, prints the table (or the Records) and returns the exit code. Throws Error when nothing can be asked, or the
+// output cannot be used.
 int run_session(const SessionRequest& request);
 
 }  // namespace lenbench::cli

@@ -34,7 +34,7 @@ class Verify : public Command {
     require_one_of(path_, "--attention-path", {"auto", "reference", "streaming"});
     options.dtype = dtype_;
     options.attention_path = path_;
-    options.threads = static_cast<int>(std::min<std::int64_t>(parse_at_least(threads_, "--threads", 0), 4096));
+    options.threads = parse_threads(threads_);
     const std::string path = choose_checkpoint(model_, "logits");
     const VerifyResult result = load_backend()->verify(path, expected_, attention_, options);
     std::string text = fmt::format(

@@ -64,6 +64,7 @@ void check(const Recipe& recipe, const std::string& path) {
   number(lengths.grow_until >= 0 && lengths.grow_until <= 1, "lengths.grow_until", "in [0, 1]", lengths.grow_until);
   number(recipe.restart.at_step >= 0, "restart.at_step", "at least 0", recipe.restart.at_step);
   number(recipe.restart.max_seeds >= 1, "restart.max_seeds", "at least 1", recipe.restart.max_seeds);
+  for (const double rate : recipe.restart.learning_rates) number(rate > 0, "restart.learning_rates", "above 0", rate);
   number(recipe.validation.samples >= 1, "validation.samples", "at least 1", recipe.validation.samples);
   number(recipe.validation.every_steps >= 1, "validation.every_steps", "at least 1", recipe.validation.every_steps);
   number(recipe.validation.length >= 1, "validation.length", "at least 1", recipe.validation.length);
@@ -115,18 +116,27 @@ Recipe read_recipe(const std::string& path) {
 nlohmann::ordered_json recipe_json(const Recipe& recipe) {
   nlohmann::ordered_json json = write_fields(recipe);
   json["model"] = parse_json(recipe.model, "model");
+  // Absent where it changes nothing, so that a recipe's hash says what the recipe does.
+  if (recipe.restart.learning_rates.empty()) json["restart"].erase("learning_rates");
   return json;
 }
 
-double learning_rate_at(const Recipe& recipe, std::int64_t step) {
+double peak_learning_rate(const Recipe& recipe, std::int64_t attempt) {
+  const std::vector<double>& rates = recipe.restart.learning_rates;
+  if (rates.empty()) return recipe.optimizer.learning_rate;
+  return rates[static_cast<std::size_t>(attempt - 1) % rates.size()];
+}
+
+double learning_rate_at(const Recipe& recipe, std::int64_t step, std::int64_t attempt) {
   const RecipeOptimizer& optimizer = recipe.optimizer;
+  const double peak = peak_learning_rate(recipe, attempt);
   if (step < optimizer.warmup_steps) {
-    return optimizer.learning_rate * static_cast<double>(step + 1) / static_cast<double>(optimizer.warmup_steps);
+    return peak * static_cast<double>(step + 1) / static_cast<double>(optimizer.warmup_steps);
   }
   const auto span = static_cast<double>(std::max<std::int64_t>(1, recipe.steps - optimizer.warmup_steps));
   const double progress = static_cast<double>(step - optimizer.warmup_steps) / span;
   const double cosine = 0.5 * (1 + std::cos(std::numbers::pi * std::min(1.0, progress)));
-  return optimizer.learning_rate * (optimizer.final_fraction + (1 - optimizer.final_fraction) * cosine);
+  return peak * (optimizer.final_fraction + (1 - optimizer.final_fraction) * cosine);
 }
 
 std::int64_t top_length_at(const Recipe& recipe, std::int64_t step) {

@@ -77,18 +77,21 @@ struct RecipeInit {
 };
 
 // Leaving a loss plateau is a matter of seed. When accuracy on the training length is below `min_accuracy` at
-// `at_step`, the run starts over with the next seed, at most `max_seeds` in all; the log and origin.json keep the
-// count. 0: never.
+// `at_step` (0: never), or the loss is not finite, the run starts over with the next seed, at most `max_seeds` in all;
+// the log and origin.json keep the count. Attempt i has the peak learning rate i (modulo their number) of
+// `learning_rates`, so that recipes of one base give every method the same search; empty: the optimizer's throughout.
 struct RecipeRestart {
   std::int64_t at_step = 0;
   double min_accuracy = 0;
   std::int64_t max_seeds = 1;
+  std::vector<double> learning_rates;
 
   template <class Visitor, class Self>
   static void fields(Visitor&& visit, Self& self) {
     visit.defaulted("at_step", self.at_step);
     visit.defaulted("min_accuracy", self.min_accuracy);
     visit.defaulted("max_seeds", self.max_seeds);
+    visit.defaulted("learning_rates", self.learning_rates);
   }
 };
 
@@ -149,11 +152,13 @@ struct Recipe {
 // the key.
 Recipe read_recipe(const std::string& path);
 
-// The resolved recipe as JSON, every field present.
+// The resolved recipe as JSON, every field present but an empty list of learning rates.
 nlohmann::ordered_json recipe_json(const Recipe& recipe);
 
-// Learning rate at a step, 0-based.
-double learning_rate_at(const Recipe& recipe, std::int64_t step);
+// Peak learning rate of an attempt, 1-based.
+double peak_learning_rate(const Recipe& recipe, std::int64_t attempt);
+// Learning rate of an attempt at a step, 0-based.
+double learning_rate_at(const Recipe& recipe, std::int64_t step, std::int64_t attempt = 1);
 // Largest nominal length at a step.
 std::int64_t top_length_at(const Recipe& recipe, std::int64_t step);
 

@@ -7,6 +7,7 @@
 #include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -49,24 +50,36 @@ Judged judge(const Decoder& decoder, const TrainBatch& batch) {
   return {decoder.forward(tokens_BT, tensor_of(batch.scored_flat)), tensor_of(batch.targets)};
 }
 
-double accuracy(const Judged& judged) {
-  return judged.logits_NV.argmax(-1).eq(judged.targets_N).to(at::kDouble).mean().item<double>();
-}
+at::Tensor right_rows(const Judged& judged) { return judged.logits_NV.argmax(-1).eq(judged.targets_N); }
 
-// Share of judged tokens right, and nats per token, on samples of the training length.
-std::pair<double, double> validate(const Decoder& decoder, const std::vector<Sample>& samples) {
+double accuracy(const Judged& judged) { return right_rows(judged).to(at::kDouble).mean().item<double>(); }
+
+// On samples of the training length: shares of judged tokens, and of samples with every judged token, that are right,
+// and nats per token.
+struct Validation {
+  double token_accuracy = 0, exact_match = 0, nats = 0;
+};
+
+Validation validate(const Decoder& decoder, const std::vector<Sample>& samples) {
   const c10::NoGradGuard no_grad;
-  double right = 0, nats = 0, count = 0;
+  double right = 0, exact = 0, nats = 0, count = 0;
   for (std::size_t first = 0; first < samples.size(); first += kValidationBatch) {
     const std::size_t last = std::min(samples.size(), first + kValidationBatch);
     const Judged judged = judge(decoder, pack({samples.begin() + static_cast<std::ptrdiff_t>(first),
                                                samples.begin() + static_cast<std::ptrdiff_t>(last)}));
     const auto tokens = static_cast<double>(judged.targets_N.numel());
-    right += accuracy(judged) * tokens;
+    const at::Tensor rows = right_rows(judged).contiguous();
+    const bool* row = rows.const_data_ptr<bool>();
+    for (std::size_t i = first; i < last; ++i) {
+      const std::ptrdiff_t judged_rows = std::ssize(samples[i].scored);
+      exact += std::all_of(row, row + judged_rows, [](bool is_right) { return is_right; }) ? 1 : 0;
+      right += static_cast<double>(std::count(row, row + judged_rows, true));
+      row += judged_rows;
+    }
     nats += at::cross_entropy_loss(judged.logits_NV, judged.targets_N).item<double>() * tokens;
     count += tokens;
   }
-  return {right / count, nats / count};
+  return {right / count, exact / static_cast<double>(samples.size()), nats / count};
 }
 
 InitOptions init_options(const RecipeInit& init) {
@@ -90,8 +103,13 @@ class Trainer {
       : options_(options),
         progress_(progress),
         recipe_(read_recipe(options.recipe_path)),
+        checkpoint_name_(recipe_.name),
         tasks_(recipe_, std::filesystem::path(options.recipe_path).parent_path().string()),
         validation_(tasks_.validation_samples()) {
+    if (options.seed && *options.seed != recipe_.seed) {
+      recipe_.seed = *options.seed;
+      checkpoint_name_ = seeded_name(recipe_.name, recipe_.seed);
+    }
     nlohmann::ordered_json model = parse_json(recipe_.model, options.recipe_path);
     model["vocab_size"] = tasks_.vocab_size();
     const SpecialTokens& specials = tasks_.specials();
@@ -182,23 +200,24 @@ class Trainer {
     const double seconds_before = position_.seconds;
     const std::int64_t first_step = position_.step;
     while (position_.step < recipe_.steps) {
-      train_step(queue.next());
+      if (!train_step(queue.next())) return false;
       const double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
       position_.seconds = seconds_before + elapsed;
-      report(elapsed / static_cast<double>(position_.step - first_step));
+      report_or_save(elapsed / static_cast<double>(position_.step - first_step));
       const bool last = position_.step == recipe_.steps;
       if (position_.step % recipe_.validation.every_steps == 0 || last || position_.step == recipe_.restart.at_step) {
-        const auto [right, nats] = validate(*decoder_, validation_);
-        validation_accuracy_ = right;
+        last_validation_ = validate(*decoder_, validation_);
+        const double right = last_validation_.token_accuracy;
         log_->append({{"step", position_.step},
                       {"validation_accuracy", right},
-                      {"validation_loss", nats},
+                      {"validation_exact", last_validation_.exact_match},
+                      {"validation_loss", last_validation_.nats},
                       {"validation_length", recipe_.validation.length}});
-        if (position_.step == recipe_.restart.at_step && right < recipe_.restart.min_accuracy &&
-            position_.attempts < recipe_.restart.max_seeds) {
+        if (position_.step == recipe_.restart.at_step && right < recipe_.restart.min_accuracy && may_restart()) {
           log_->append({{"event", "restart"},
                         {"step", position_.step},
                         {"seed", position_.seed},
+                        {"reason", "plateau"},
                         {"validation_accuracy", right}});
           return false;
         }
@@ -210,8 +229,11 @@ class Trainer {
     return true;
   }
 
-  void train_step(const TrainBatch& batch) {
-    const double learning_rate = learning_rate_at(recipe_, batch.step);
+  bool may_restart() const { return position_.attempts < recipe_.restart.max_seeds; }
+
+  // False when loss or gradient was not finite and another attempt is to be made; throws when there is none left.
+  bool train_step(const TrainBatch& batch) {
+    const double learning_rate = learning_rate_at(recipe_, batch.step, position_.attempts);
     const Judged judged = judge(*decoder_, batch);
     const at::Tensor loss = at::cross_entropy_loss(judged.logits_NV, judged.targets_N);
     loss.backward();
@@ -219,6 +241,14 @@ class Trainer {
     loss_ = loss.item<double>();
     if (!std::isfinite(loss_) || !std::isfinite(norm)) {
       const std::string what = std::isfinite(loss_) ? "gradient" : "loss";
+      if (may_restart()) {
+        log_->append({{"event", "restart"},
+                      {"step", batch.step},
+                      {"seed", position_.seed},
+                      {"reason", what + " not finite"},
+                      {"learning_rate", learning_rate}});
+        return false;
+      }
       throw Error(
           "training " + recipe_.name + ": the " + what + " is not finite at step " + std::to_string(batch.step) +
               " (seed " + std::to_string(position_.seed) + ", learning rate " + format_real(learning_rate) +
@@ -237,6 +267,17 @@ class Trainer {
                     {"tokens", batch.tokens},
                     {"seconds", position_.seconds}});
     }
+    return true;
+  }
+
+  // An interrupt arrives as an exception of the progress callback: the step is done, so its state is worth keeping.
+  void report_or_save(double seconds_per_step) const {
+    try {
+      report(seconds_per_step);
+    } catch (...) {
+      save_state();
+      throw;
+    }
   }
 
   void report(double seconds_per_step) const {
@@ -245,7 +286,7 @@ class Trainer {
     progress.num_steps = recipe_.steps;
     progress.loss = loss_;
     progress.train_accuracy = train_accuracy_;
-    progress.learning_rate = learning_rate_at(recipe_, position_.step - 1);
+    progress.learning_rate = learning_rate_at(recipe_, position_.step - 1, position_.attempts);
     progress.seconds_left = seconds_per_step * static_cast<double>(recipe_.steps - position_.step);
     progress_(progress);
   }
@@ -254,7 +295,7 @@ class Trainer {
 
   void finish() {
     Origin origin;
-    origin.name = recipe_.name;
+    origin.name = checkpoint_name_;
     origin.train_length = recipe_.lengths.high;
     origin.recipe = recipe_.name;
     origin.seed = position_.seed;
@@ -262,7 +303,9 @@ class Trainer {
                     {"recipe_sha256", position_.recipe_sha256},
                     {"steps", std::to_string(recipe_.steps)},
                     {"seeds_tried", std::to_string(position_.attempts)},
-                    {"validation_accuracy", format_real(validation_accuracy_)},
+                    {"learning_rate", format_real(peak_learning_rate(recipe_, position_.attempts))},
+                    {"validation_accuracy", format_real(last_validation_.token_accuracy)},
+                    {"validation_exact", format_real(last_validation_.exact_match)},
                     {"validation_task", tasks_.validation_task()},
                     {"validation_length", std::to_string(recipe_.validation.length)},
                     {"lenbench", std::string(version())},
@@ -271,7 +314,8 @@ class Trainer {
     log_->append({{"event", "end"},
                   {"step", position_.step},
                   {"seed", position_.seed},
-                  {"validation_accuracy", validation_accuracy_},
+                  {"validation_accuracy", last_validation_.token_accuracy},
+                  {"validation_exact", last_validation_.exact_match},
                   {"seconds", position_.seconds}});
     remove_train_state(folder());
   }
@@ -279,6 +323,7 @@ class Trainer {
   TrainOptions options_;
   std::function<void(const TrainProgress&)> progress_;
   Recipe recipe_;
+  std::string checkpoint_name_;
   TrainTasks tasks_;
   std::vector<Sample> validation_;
   DecoderConfig config_;
@@ -286,7 +331,8 @@ class Trainer {
   std::optional<Decoder> decoder_;
   std::optional<AdamW> optimizer_;
   std::optional<TrainLog> log_;
-  double loss_ = 0, train_accuracy_ = 0, validation_accuracy_ = 0;
+  double loss_ = 0, train_accuracy_ = 0;
+  Validation last_validation_;
 };
 
 }  // namespace

@@ -105,6 +105,21 @@ TEST(Recipe, WarmsUpThenFollowsACosine) {
   EXPECT_NEAR(learning_rate_at(recipe, 60), 1.5, 1e-12);
 }
 
+TEST(Recipe, AttemptsTakeTheListedRatesInTurn) {
+  const TemporaryFolder folder;
+  auto json = tiny_recipe();
+  EXPECT_FALSE(recipe_json(read_recipe(write_recipe(folder, json)))["restart"].contains("learning_rates"))
+      << "a recipe without a list must keep its hash";
+  json["restart"] = {{"max_seeds", 3}, {"learning_rates", {0.5, 0.25}}};
+  const Recipe recipe = read_recipe(write_recipe(folder, json));
+  EXPECT_EQ(peak_learning_rate(recipe, 1), 0.5);
+  EXPECT_EQ(peak_learning_rate(recipe, 2), 0.25);
+  EXPECT_EQ(peak_learning_rate(recipe, 3), 0.5);
+  EXPECT_DOUBLE_EQ(learning_rate_at(recipe, 2, 2), 0.25) << "at the end of the warm-up";
+  json["restart"]["learning_rates"] = {0.5, 0};
+  EXPECT_THAT(error_of([&] { read_recipe(write_recipe(folder, json)); }), HasSubstr("restart.learning_rates"));
+}
+
 TEST(Recipe, TheTopLengthGrowsLinearly) {
   Recipe recipe;
   recipe.steps = 100;

@@ -4,11 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 
+#include "base/error.h"
 #include "base/files.h"
 #include "base/json.h"
 #include "base/names.h"
+#include "base/numbers.h"
 #include "checkpoint/checkpoint.h"
 #include "tests/base/expect_error.h"
 #include "tests/train/tiny_recipe.h"
@@ -25,17 +28,23 @@ struct TinyRun {
   explicit TinyRun(const nlohmann::ordered_json& json = tiny_recipe())
       : recipe(write_recipe(folder, json)), output(folder / "out") {}
 
+  TrainOptions options() const {
+    TrainOptions options;
+    options.recipe_path = recipe;
+    options.output_dir = output;
+    options.threads = 1;
+    return options;
+  }
+
   int train(std::int64_t stop_after = 0, bool overwrite = false) {
     int reports = 0;
-    train_recipe({.recipe_path = recipe,
-                  .output_dir = output,
-                  .threads = 1,
-                  .stop_after_steps = stop_after,
-                  .overwrite = overwrite},
-                 [&](const TrainProgress& progress) {
-                   ++reports;
-                   EXPECT_LE(progress.step, progress.num_steps);
-                 });
+    TrainOptions chosen = options();
+    chosen.stop_after_steps = stop_after;
+    chosen.overwrite = overwrite;
+    train_recipe(chosen, [&](const TrainProgress& progress) {
+      ++reports;
+      EXPECT_LE(progress.step, progress.num_steps);
+    });
     return reports;
   }
   std::vector<nlohmann::ordered_json> log() const {
@@ -98,6 +107,54 @@ TEST(Trainer, AKilledRunEndsWithTheSameBytes) {
   }
 }
 
+// What an interrupt does: the step that was reported is kept, though no save was due.
+TEST(Trainer, AnExceptionOfTheProgressCallbackSavesTheStateFirst) {
+  TinyRun whole, parts;
+  whole.train();
+  EXPECT_THROW(train_recipe(parts.options(),
+                            [](const TrainProgress& now) {
+                              if (now.step == 2) throw Error("stop");
+                            }),
+               Error);
+  EXPECT_EQ(parts.train(), 10);  // steps 3 to 12
+  EXPECT_EQ(read_file(whole.output + "/model.safetensors"), read_file(parts.output + "/model.safetensors"));
+}
+
+TEST(Trainer, ASeedOnTheCommandLineIsThatOfAnEditedRecipe) {
+  auto json = tiny_recipe();
+  json["seed"] = 11;
+  TinyRun edited(json), chosen;
+  edited.train();
+  TrainOptions options = chosen.options();
+  options.seed = 11;
+  train_recipe(options, [](const TrainProgress&) {});
+  EXPECT_EQ(read_file(edited.output + "/model.safetensors"), read_file(chosen.output + "/model.safetensors"));
+  const Origin origin = Checkpoint::open(chosen.output).origin();
+  EXPECT_EQ(origin.name, "tiny-seed11");
+  EXPECT_EQ(origin.recipe, "tiny");
+  EXPECT_EQ(origin.seed, 11u);
+}
+
+// With one judged row a sample both shares are the same number; with more, whole samples are the rarer.
+TEST(Trainer, ValidationCountsTokensAndWholeSamples) {
+  for (const bool single : {true, false}) {
+    auto json = tiny_recipe();
+    const std::string task = std::string("recall:keys=6,values=4,filler=4,repeat=true,queries=") + (single ? "1" : "4");
+    json["sources"] = {{{"task", task}}};
+    json["validation"] = {{"task", task}, {"length", 24}, {"samples", 40}, {"every_steps", 12}};
+    TinyRun run(json);
+    run.train();
+    const nlohmann::ordered_json end = run.log().back();
+    const double token = end["validation_accuracy"], exact = end["validation_exact"];
+    if (single) {
+      EXPECT_EQ(token, exact);
+    }
+    EXPECT_LE(exact, token);
+    EXPECT_DOUBLE_EQ(exact * 40, std::round(exact * 40));
+    EXPECT_EQ(Checkpoint::open(run.output).origin().facts.at("validation_exact"), format_real(exact));
+  }
+}
+
 TEST(Trainer, AFinishedFolderIsLeftAlone) {
   TinyRun run;
   run.train();
@@ -143,6 +200,26 @@ TEST(Trainer, AValueThatIsNotFiniteStopsTheRun) {
   EXPECT_THAT(message, HasSubstr("learning_rate"));
 }
 
+// The next attempt takes the next rate of the list, and the log says why the last one ended.
+TEST(Trainer, AnAttemptThatIsNotFiniteIsMadeAgainAtTheNextLearningRate) {
+  auto json = tiny_recipe();
+  json["optimizer"]["warmup_steps"] = 0;
+  json["restart"] = {{"max_seeds", 2}, {"learning_rates", {1e30, 0.01}}};
+  TinyRun run(json);
+  run.train();
+  const Origin origin = Checkpoint::open(run.output).origin();
+  EXPECT_EQ(origin.seed, 4u);
+  EXPECT_EQ(origin.facts.at("seeds_tried"), "2");
+  EXPECT_EQ(origin.facts.at("learning_rate"), "0.01");
+  int restarts = 0;
+  for (const auto& line : run.log()) {
+    if (line.value("event", "") != "restart") continue;
+    ++restarts;
+    EXPECT_THAT(line["reason"].get<std::string>(), HasSubstr("not finite"));
+  }
+  EXPECT_EQ(restarts, 1);
+}
+
 TEST(Trainer, ASeedThatStaysOnThePlateauIsReplaced) {
   auto json = tiny_recipe();
   json["restart"] = {{"at_step", 4}, {"min_accuracy", 1.0}, {"max_seeds", 3}};
@@ -163,6 +240,26 @@ TEST(Trainer, ARestartedRunResumesToo) {
   parts.train(/*stop_after=*/7);
   parts.train();
   EXPECT_EQ(read_file(whole.output + "/model.safetensors"), read_file(parts.output + "/model.safetensors"));
+}
+
+// The published hyper-parameters at a batch that a CPU does in a second: shapes, tasks and methods fit together.
+TEST(Trainer, RecipesOfThePaperTakeSteps) {
+  const std::string recipes = std::string(LENBENCH_TEST_DATA) + "/../results/recipes/";
+  int tried = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(recipes)) {
+    const std::string name = entry.path().filename().string();
+    const bool widest = name.ends_with("-asentmax-nape.json") || name.ends_with("-topk-nape.json");
+    if (!name.starts_with("paper-") || !widest) continue;
+    nlohmann::ordered_json json = {{"base", recipes + name}, {"steps", 2}, {"batch", 2}};
+    json["validation"] = {{"samples", 2}, {"every_steps", 2}};
+    json["lengths"] = {{"high", 33}, {"grow_from", 33}};
+    json["validation"]["length"] = 33;
+    TinyRun run(json);
+    EXPECT_EQ(run.train(), 2) << name;
+    EXPECT_GT(run.log().back()["seconds"], 0) << name;
+    ++tried;
+  }
+  EXPECT_GE(tried, 10);
 }
 
 TEST(Trainer, EveryTransformTrains) {
