@@ -74,8 +74,7 @@ void PiecewiseCell::advance_batch(std::int64_t count) {
   std::string detail;
   try {
     predictor_->announce(*cell_.task, keys);
-    const std::vector<SamplePrediction> predictions =
-        predictor_->predict(samples, prediction_request(*cell_.task), nullptr);
+    const std::vector<SamplePrediction> predictions = predictor_->predict(samples, PredictRequest{}, nullptr);
     meter_->add(samples, predictions);
     done_ += static_cast<std::int64_t>(samples.size());
     const CellResult result = meter_->result();

@@ -24,9 +24,6 @@ std::string obstacle(Cell& cell, std::int64_t max_positions, const PredictorInfo
     return fmt::format("vocabulary: {} has {} tokens, the model knows {}", info.name, info.vocab_size,
                        model.vocab_size);
   }
-  if (info.metric == TaskMetric::kPerplexity && !model.gives_nats) {
-    return fmt::format("nats: {} measures perplexity, and the model gives no nats", info.name);
-  }
   try {
     cell.total_tokens = cell.task->total_tokens(cell.length);
     if (max_positions > 0 && cell.total_tokens > max_positions) {

@@ -96,7 +96,6 @@ inline std::vector<std::pair<std::int32_t, bool>> judged_answers(const Sample& s
 
 struct PredictRequest {
   ProbeRows probe = ProbeRows::kNone;
-  bool nats = true;  // false: nll need not be computed; it may hold 0 for every row
 };
 
 // Facts that identify a model; part of every Record (see record/record.h Subject).
@@ -109,7 +108,6 @@ struct PredictorInfo {
   std::int64_t vocab_size = 0;     // 0: any
   std::int64_t train_length = 0;   // 0: unknown
   std::int64_t max_positions = 0;  // 0: unlimited
-  bool gives_nats = true;          // false: predict() refuses requests with `nats`
 };
 
 // A model. No state between calls. A real model reads Sample::tokens and the positions and targets in `scored` (targets

@@ -70,7 +70,7 @@ std::vector<SamplePrediction> predict_or_oom(Predictor& predictor, const Cell& c
                                              Probe* probe) {
   try {
     predictor.announce(*cell.task, batch.keys);
-    return predictor.predict(batch.samples, prediction_request(*cell.task, rows), probe);
+    return predictor.predict(batch.samples, PredictRequest{rows}, probe);
   } catch (const std::bad_alloc&) {
     throw OutOfMemory{std::string(kOutOfMemory)};
   } catch (const Error& error) {
@@ -81,10 +81,6 @@ std::vector<SamplePrediction> predict_or_oom(Predictor& predictor, const Cell& c
 }
 
 }  // namespace
-
-PredictRequest prediction_request(const Task& task, ProbeRows rows) {
-  return {.probe = rows, .nats = task.info().metric == TaskMetric::kPerplexity};
-}
 
 struct Runner::CellOutcome {
   Record record;

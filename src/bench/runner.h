@@ -50,9 +50,6 @@ std::int64_t choose_batch(const Predictor& predictor, std::int64_t tokens, std::
 std::int64_t choose_batch(const std::function<std::int64_t(std::int64_t)>& predicted_bytes, std::int64_t tokens,
                           std::int64_t memory_bytes);
 
-// What a Cell of `task` asks of a model: nats only where they are measured.
-PredictRequest prediction_request(const Task& task, ProbeRows rows = ProbeRows::kNone);
-
 // Seconds for work not yet done, from work done: time per sample grows as a power of its tokens, with the exponent
 // between 1 and 2 that the two largest lengths seen suggest.
 class TimeForecast {

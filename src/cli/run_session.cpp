@@ -47,6 +47,15 @@ RunPlan plan_or_refuse(const PlanRequest& request, const PredictorInfo& model) {
   return plan;
 }
 
+// Known from the hello, so it is no Cell's failure.
+void require_nats(const PlanRequest& plan, const ModelChoice& choice) {
+  if (choice.program == nullptr || choice.program->hello().nats) return;
+  for (const std::shared_ptr<const Task>& task : plan.tasks) {
+    if (task->info().metric != TaskMetric::kPerplexity) return;
+  }
+  throw Error("nothing can be measured: the program gives no nats, which perplexity needs");
+}
+
 // A task of fewer tokens than the model fits, but may be another task than the one it was trained on.
 void note_other_vocabulary(const RunPlan& plan, const PredictorInfo& model) {
   std::set<std::string> named;
@@ -133,6 +142,7 @@ SessionResult measure_session(const SessionRequest& request) {
   }
   // Refused before the model is loaded wherever its header is enough to tell.
   plan_or_refuse(request.plan, describe_unloaded(request.choice));
+  require_nats(request.plan, request.choice);
   OpenModel model = open_model(request.choice, request.open);
   const PredictorInfo info = model.predictor->info();
   const RunPlan plan = plan_or_refuse(request.plan, info);

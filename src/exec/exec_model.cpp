@@ -68,7 +68,10 @@ void ExecModel::start() {
   info_.vocab_size = hello_.vocab_size;
   info_.train_length = hello_.train_length;
   info_.max_positions = hello_.max_tokens;
-  info_.gives_nats = hello_.nats;
+}
+
+void ExecModel::announce(const Task& task, std::span<const DrawKey>) {
+  wants_nats_ = task.info().metric == TaskMetric::kPerplexity;
 }
 
 std::vector<SamplePrediction> ExecModel::ask(std::span<const Sample> samples, bool nats) {
@@ -91,12 +94,11 @@ std::vector<SamplePrediction> ExecModel::ask(std::span<const Sample> samples, bo
   return std::move(answer.predictions);
 }
 
-std::vector<SamplePrediction> ExecModel::predict(std::span<const Sample> samples, const PredictRequest& request,
-                                                 Probe* probe) {
+std::vector<SamplePrediction> ExecModel::predict(std::span<const Sample> samples, const PredictRequest&, Probe* probe) {
   start();
   if (probe != nullptr) throw std::logic_error("ExecModel: a program has no attention to look at");
-  if (request.nats && !hello_.nats) {
-    throw Error(shown_command(command_) + " gives no nats", ExitCode::kNotMeasured);
+  if (wants_nats_ && !hello_.nats) {
+    throw Error(shown_command(command_) + " gives no nats, so perplexity cannot be measured", ExitCode::kNotMeasured);
   }
   if (program_ == nullptr) {
     const ExecHello again = greet();
@@ -111,7 +113,7 @@ std::vector<SamplePrediction> ExecModel::predict(std::span<const Sample> samples
   std::vector<SamplePrediction> predictions;
   for (std::size_t first = 0; first < samples.size(); first += step) {
     std::vector<SamplePrediction> part =
-        ask(samples.subspan(first, std::min(step, samples.size() - first)), request.nats);
+        ask(samples.subspan(first, std::min(step, samples.size() - first)), wants_nats_);
     std::move(part.begin(), part.end(), std::back_inserter(predictions));
   }
   return predictions;

@@ -33,6 +33,8 @@ class ExecModel : public Predictor {
   const std::string& command() const { return command_; }
 
   const PredictorInfo& info() const override { return info_; }  // after start()
+  // Keeps whether the task measures nats, for which targets are then sent; nothing of the samples.
+  void announce(const Task& task, std::span<const DrawKey> keys) override;
   std::vector<SamplePrediction> predict(std::span<const Sample> samples, const PredictRequest& request,
                                         Probe* probe) override;
 
@@ -47,6 +49,7 @@ class ExecModel : public Predictor {
   ExecHello hello_;
   PredictorInfo info_;
   std::int64_t requests_ = 0;
+  bool wants_nats_ = false;  // of the announced task
 };
 
 }  // namespace lenbench

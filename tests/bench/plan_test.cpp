@@ -53,16 +53,6 @@ TEST(Plan, BudgetCountsAnswerTokensAndNamesTheNeed) {
   EXPECT_EQ(plan.skipped[0].reason, "too long: a sample feeds 130 tokens, --max-positions allows 129");
 }
 
-TEST(Plan, PerplexityIsNotAskedOfAModelThatGivesNoNats) {
-  PredictorInfo model;
-  model.gives_nats = false;
-  FakeShape text{.name = "book", .metric = TaskMetric::kPerplexity};
-  const RunPlan plan = make_plan(request_of({fake_task(), fake_task(text)}, {64}), model);
-  EXPECT_THAT(order_of(plan), ElementsAre("fake:64"));
-  ASSERT_EQ(plan.skipped.size(), 1U);
-  EXPECT_EQ(plan.skipped[0].reason, "nats: book measures perplexity, and the model gives no nats");
-}
-
 TEST(Plan, SkipsWithReasons) {
   FakeShape shape{.min_length = 16, .max_length = 200};
   PredictorInfo model;

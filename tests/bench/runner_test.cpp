@@ -57,14 +57,6 @@ TEST(Runner, EveryKindOfRecordSurvivesTheFile) {
   }
 }
 
-TEST(Runner, AsksForNatsOnlyWhereTheyAreMeasured) {
-  for (const TaskMetric metric : {TaskMetric::kExactMatch, TaskMetric::kPerplexity}) {
-    ScriptedModel model;
-    run_plan(model, plan_of({8}, 1, {}, {.metric = metric}));
-    EXPECT_EQ(model.asked_for_nats, metric == TaskMetric::kPerplexity);
-  }
-}
-
 TEST(Runner, SkippedCellsAreRecordsWithTheirReason) {
   PredictorInfo model;
   model.max_positions = 20;

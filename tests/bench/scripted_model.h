@@ -29,14 +29,12 @@ class ScriptedModel : public Predictor {
 
   std::vector<std::size_t> batches;  // sizes of calls that succeeded
   double clock = 0;
-  bool asked_for_nats = false;  // in the last call
 
   const PredictorInfo& info() const override { return info_; }
 
   std::vector<SamplePrediction> predict(std::span<const Sample> samples, const PredictRequest& request,
                                         Probe* probe) override {
     if (before_call) before_call();
-    asked_for_nats = request.nats;
     std::size_t longest = 0;
     for (const Sample& sample : samples) longest = std::max(longest, sample.tokens.size());
     const std::int64_t tokens = static_cast<std::int64_t>(samples.size() * longest);

@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "tests/base/expect_error.h"
 #include "tests/base/temporary_folder.h"
+#include "tests/bench/fake_task.h"
 
 namespace lenbench {
 namespace {
@@ -34,7 +35,8 @@ std::string program(const std::string& hello, const std::vector<std::string>& an
 }
 
 std::vector<SamplePrediction> predict(ExecModel& model, const std::vector<Sample>& samples, bool nats = false) {
-  return model.predict(samples, {.probe = ProbeRows::kNone, .nats = nats}, nullptr);
+  model.announce(*fake_task({.metric = nats ? TaskMetric::kPerplexity : TaskMetric::kExactMatch}), {});
+  return model.predict(samples, {}, nullptr);
 }
 
 TEST(ExecModel, IsOfTheFormExecColonCommand) {
@@ -58,7 +60,7 @@ TEST(ExecModel, TheSubjectIsWhatTheHelloSaysAndTheCommand) {
   EXPECT_EQ(model.info().train_length, 64);
   EXPECT_EQ(model.info().transform, "softmax");
   EXPECT_EQ(model.info().dtype, "float16");
-  EXPECT_TRUE(model.info().gives_nats);
+  EXPECT_TRUE(model.hello().nats);
 
   const auto identity_of = [](const std::string& text) {
     ExecModel other(text, kLimits);
@@ -69,7 +71,7 @@ TEST(ExecModel, TheSubjectIsWhatTheHelloSaysAndTheCommand) {
   ExecModel nameless(plain, kLimits);
   nameless.start();
   EXPECT_EQ(nameless.info().name, plain);
-  EXPECT_FALSE(nameless.info().gives_nats);
+  EXPECT_FALSE(nameless.hello().nats);
   EXPECT_EQ(identity_of(plain), nameless.info().checkpoint_sha256) << "the same program is the same subject";
   const std::string hashed = program(R"({"lenbench_exec":1,"hash":"w"})", {});
   EXPECT_NE(identity_of(hashed), identity_of(hashed + " "));
@@ -147,6 +149,23 @@ TEST(ExecModel, AfterACrashAnotherProgramIsNotTakenForTheSame) {
               HasSubstr("ended with exit status 9; its last lines on standard error: 'gone'"));
   EXPECT_THAT(error_of([&] { predict(model, {sample_of({1})}); }, ExitCode::kNotMeasured),
               HasSubstr("was started again and is another"));
+}
+
+TEST(ExecModel, TargetsAreSentWhereTheTaskMeasuresNats) {
+  const TemporaryFolder folder;
+  const std::string heard = folder / "heard";
+  ExecModel model("exec:read line; echo '{\"lenbench_exec\":1,\"nats\":true}'; read one; echo \"$one\" > " + heard +
+                      R"(; echo '{"id":1,"argmax":[[1]]}'; read two; echo "$two" >> )" + heard +
+                      R"(; echo '{"id":2,"argmax":[[1]],"nats":[[0.25]]}'; cat > /dev/null)",
+                  kLimits);
+  EXPECT_EQ(predict(model, {sample_of({4})})[0].nll[0], 0);
+  EXPECT_EQ(predict(model, {sample_of({4})}, true)[0].nll[0], 0.25);
+  std::ifstream file(heard);
+  std::string first, second;
+  std::getline(file, first);
+  std::getline(file, second);
+  EXPECT_EQ(first.find("targets"), std::string::npos) << first;
+  EXPECT_THAT(second, HasSubstr("\"targets\":[1]"));
 }
 
 TEST(ExecModel, RefusesNatsThatItDoesNotGive) {
