@@ -16,7 +16,8 @@ const StringRule& rule() {
   static const StringRule made = {
       in_place,
       {{"the string, symbol by symbol, then the end token", {33, 5, 0, 31, 36, 5, 0, 31}, {5, 0, 31, 34}, {4, 5, 6, 7}},
-       {"a symbol that occurs twice is said twice", {33, 7, 7, 36, 7, 7}, {7, 7, 34}, {3, 4, 5}}}};
+       {"a symbol that occurs twice is said twice", {33, 7, 7, 36, 7, 7}, {7, 7, 34}, {3, 4, 5}}},
+      {0, 0, 0, 1, 1, 0, 1, 1}};
   return made;
 }
 

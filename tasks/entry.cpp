@@ -85,6 +85,28 @@ void DistanceFacts::put(Sample& sample) const {
   sample.facts["distance_max"] = static_cast<double>(high_);
 }
 
+std::vector<ParameterSpec> distance_parameters(const std::string& from) {
+  return {{"min-distance", "0", "least distance in tokens " + from, {}, 0, kMaxLength, true},
+          {"max-distance", "any", "that distance is below this", {"any"}, 1, kMaxLength, true}};
+}
+
+std::int64_t DistanceRange::first(std::int64_t end, std::int64_t step) const {
+  return std::max<std::int64_t>(0, (end - below) / step + (end >= below ? 1 : 0));
+}
+
+DistanceRange distance_range(const TaskEntry& entry, const TaskParameters& resolved, std::int64_t step) {
+  DistanceRange range;
+  range.least = integer_of(resolved, "min-distance");
+  const std::string& below = word_of(resolved, "max-distance");
+  if (below != "any") range.below = integer_of(resolved, "max-distance");
+  if (range.below - range.least < step) {
+    throw Error(entry.name + ": min-distance=" + std::to_string(range.least) +
+                " leaves nothing below max-distance=" + below + "; use a smaller min-distance" +
+                (step > 1 ? ": the two must be at least " + std::to_string(step) + " apart" : ""));
+  }
+  return range;
+}
+
 SpecialTokens specials_from(std::int32_t first) {
   SpecialTokens specials;
   specials.pad = first;

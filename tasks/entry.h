@@ -59,6 +59,22 @@ class DistanceFacts {
   double sum_ = 0;
 };
 
+// The parameters min-distance and max-distance, both off by default. `from` ends the sentence "least distance in tokens
+// ...".
+std::vector<ParameterSpec> distance_parameters(const std::string& from);
+
+// What they hold: least <= distance < below.
+struct DistanceRange {
+  std::int64_t least = 0, below = kMaxLength;
+  bool is_any() const { return least == 0 && below == kMaxLength; }
+  // Numbers k with least <= end - k * step < below, the lowest and the highest of those >= 0. Requires end >= least;
+  // there is at least one, because below - least >= step.
+  std::int64_t first(std::int64_t end, std::int64_t step) const;
+  std::int64_t last(std::int64_t end, std::int64_t step) const { return (end - least) / step; }
+};
+// Throws Error when they are less than `step` tokens apart, the distance between places that can be asked for.
+DistanceRange distance_range(const TaskEntry& entry, const TaskParameters& resolved, std::int64_t step);
+
 // Task::solve for a task whose rows are solved one by one: `row` of each position.
 template <class Row>
 std::vector<std::int32_t> solve_rows(std::span<const std::int64_t> positions, const Row& row) {

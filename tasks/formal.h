@@ -32,6 +32,8 @@ struct FormalLaw {
   Symbols (*input)(std::int64_t length, Rng& rng) = nullptr;
   // The judged output tokens, at most `blanks(input size)` of them.
   Symbols (*output)(std::span<const std::int32_t> input) = nullptr;
+  // For each output token the place in the input of the symbol that it repeats; none where outputs are computed.
+  std::vector<std::int64_t> (*repeats)(std::span<const std::int32_t> input) = nullptr;
   // Blanks for an input of this many symbols.
   std::int64_t (*blanks)(std::int64_t input_tokens) = nullptr;
 };
@@ -42,9 +44,15 @@ struct FormalExample {
   Symbols input, output;
 };
 
-// The task of `law`. Requires two examples.
+// A row of the truth table, worked by hand.
+struct FormalRow {
+  Symbols input, output;
+};
+
+// The task of `law`. Requires two examples. `table`: every input of the smallest length that says something; empty
+// where there are too many.
 std::unique_ptr<Task> make_formal(const TaskEntry& entry, const TaskParameters& resolved, const FormalLaw& law,
-                                  const std::vector<FormalExample>& examples);
+                                  const std::vector<FormalExample>& examples, const std::vector<FormalRow>& table = {});
 
 // "distributional: NAME of the Chomsky-hierarchy suite ...", with what is ours, as every task of the suite says it.
 std::string formal_comparability(const std::string& original);

@@ -112,7 +112,13 @@ std::unique_ptr<Task> make_addition(const TaskEntry& entry, const TaskParameters
   law.blanks = [](std::int64_t input_tokens) { return input_tokens + 1; };
   return make_formal(entry, resolved, law,
                      {{"4 + 22 = 26", {0, 0, 1, kOperator, 0, 1, 1, 0, 1}, {0, 1, 0, 1, 1, kEnd}},
-                      {"9 + 32 = 41", {1, 0, 0, 1, kOperator, 0, 0, 0, 0, 0, 1}, {1, 0, 0, 1, 0, 1, kEnd}}});
+                      {"9 + 32 = 41", {1, 0, 0, 1, kOperator, 0, 0, 0, 0, 0, 1}, {1, 0, 0, 1, 0, 1, kEnd}}},
+                     {{{1, kOperator, 1, 0}, {0, 1, kEnd}},
+                      {{1, kOperator, 0, 1}, {1, 1, kEnd}},
+                      {{1, kOperator, 1, 1}, {0, 0, 1, kEnd}},
+                      {{1, 0, kOperator, 1}, {0, 1, kEnd}},
+                      {{0, 1, kOperator, 1}, {1, 1, kEnd}},
+                      {{1, 1, kOperator, 1}, {0, 0, 1, kEnd}}});
 }
 
 std::unique_ptr<Task> make_multiplication(const TaskEntry& entry, const TaskParameters& resolved,
@@ -123,7 +129,13 @@ std::unique_ptr<Task> make_multiplication(const TaskEntry& entry, const TaskPara
   law.blanks = as_many_blanks;
   return make_formal(entry, resolved, law,
                      {{"4 * 22 = 88", {0, 0, 1, kOperator, 0, 1, 1, 0, 1}, {0, 0, 0, 1, 1, 0, 1, kEnd}},
-                      {"1 * 1 = 1", {1, kOperator, 1}, {1, kEnd}}});
+                      {"1 * 1 = 1", {1, kOperator, 1}, {1, kEnd}}},
+                     {{{1, kOperator, 1, 0}, {1, kEnd}},
+                      {{1, kOperator, 0, 1}, {0, 1, kEnd}},
+                      {{1, kOperator, 1, 1}, {1, 1, kEnd}},
+                      {{1, 0, kOperator, 1}, {1, kEnd}},
+                      {{0, 1, kOperator, 1}, {0, 1, kEnd}},
+                      {{1, 1, kOperator, 1}, {1, 1, kEnd}}});
 }
 
 std::unique_ptr<Task> make_root(const TaskEntry& entry, const TaskParameters& resolved, const TaskResources&) {
@@ -134,7 +146,14 @@ std::unique_ptr<Task> make_root(const TaskEntry& entry, const TaskParameters& re
   law.blanks = [](std::int64_t input_tokens) { return (input_tokens + 1) / 2; };
   return make_formal(entry, resolved, law,
                      {{"the square root of 37 is 6.08..., 6 on three bits", {1, 0, 0, 1, 0, 1}, {1, 1, 0}},
-                      {"the square root of 7 is 2.64..., 2 on two bits", {1, 1, 1}, {1, 0}}});
+                      {"the square root of 7 is 2.64..., 2 on two bits", {1, 1, 1}, {1, 0}}},
+                     {{{0, 0, 1}, {0, 1}},
+                      {{0, 1, 0}, {0, 1}},
+                      {{0, 1, 1}, {0, 1}},
+                      {{1, 0, 0}, {1, 0}},
+                      {{1, 0, 1}, {1, 0}},
+                      {{1, 1, 0}, {1, 0}},
+                      {{1, 1, 1}, {1, 0}}});
 }
 
 }  // namespace

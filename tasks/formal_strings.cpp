@@ -23,6 +23,16 @@ constexpr std::int32_t kBuckets = 5;
 constexpr std::int32_t kMissing = 2, kOddPad = 3;
 constexpr std::int32_t kPop = 2, kPush0 = 3, kPush1 = 4, kStackEnd = 2;
 
+using Places = std::vector<std::int64_t>;
+
+// The output of a task that only moves symbols: those at places(input), in that order.
+template <Places (*places)(std::span<const std::int32_t>)>
+Symbols repeated(std::span<const std::int32_t> input) {
+  Symbols output;
+  for (const std::int64_t place : places(input)) output.push_back(input[static_cast<std::size_t>(place)]);
+  return output;
+}
+
 Symbols bits(std::int64_t length, Rng& rng) { return uniform_symbols(length, 2, rng); }
 
 TaskEntry entry_of(const char* name, const char* original, const char* summary) {
@@ -40,7 +50,8 @@ std::unique_ptr<Task> make_even_pairs(const TaskEntry& entry, const TaskParamete
   law.blanks = one_blank;
   return make_formal(entry, resolved, law,
                      {{"001110 has one 01 and one 10: an even number of unequal pairs", {0, 0, 1, 1, 1, 0}, {0}},
-                      {"0101001 has three 01 and two 10: an odd number", {0, 1, 0, 1, 0, 0, 1}, {1}}});
+                      {"0101001 has three 01 and two 10: an odd number", {0, 1, 0, 1, 0, 0, 1}, {1}}},
+                     {{{0, 0}, {0}}, {{0, 1}, {1}}, {{1, 0}, {1}}, {{1, 1}, {0}}});
 }
 
 std::unique_ptr<Task> make_cycle_navigation(const TaskEntry& entry, const TaskParameters& resolved,
@@ -57,7 +68,8 @@ std::unique_ptr<Task> make_cycle_navigation(const TaskEntry& entry, const TaskPa
   law.blanks = one_blank;
   return make_formal(entry, resolved, law,
                      {{"+1 -1 0 -1 -1 ends two places below 0, which is place 3 of 5", {2, 0, 1, 0, 0}, {3}},
-                      {"+1 +1 +1 -1 ends at place 2", {2, 2, 2, 0}, {2}}});
+                      {"+1 +1 +1 -1 ends at place 2", {2, 2, 2, 0}, {2}}},
+                     {{{0}, {4}}, {{1}, {0}}, {{2}, {1}}});
 }
 
 Symbols missing_duplicate_input(std::int64_t length, Rng& rng) {
@@ -69,10 +81,11 @@ Symbols missing_duplicate_input(std::int64_t length, Rng& rng) {
   return input;
 }
 
-Symbols missing_duplicate_output(std::span<const std::int32_t> input) {
+// The place of the blanked symbol's twin.
+Places missing_duplicate_repeats(std::span<const std::int32_t> input) {
   const std::size_t half = input.size() / 2;
   for (std::size_t i = 0; i < 2 * half; ++i) {
-    if (input[i] == kMissing) return {input[i < half ? i + half : i - half]};
+    if (input[i] == kMissing) return {static_cast<std::int64_t>(i < half ? i + half : i - half)};
   }
   return {};
 }
@@ -83,45 +96,66 @@ std::unique_ptr<Task> make_missing_duplicate(const TaskEntry& entry, const TaskP
   law.symbols = 4;
   law.min_length = 2;
   law.input = missing_duplicate_input;
-  law.output = missing_duplicate_output;
+  law.output = repeated<missing_duplicate_repeats>;
+  law.repeats = missing_duplicate_repeats;
   law.blanks = one_blank;
   return make_formal(
       entry, resolved, law,
       {{"0110 twice; the missing symbol is the second of the second half", {0, 1, 1, 0, 0, 2, 1, 0}, {1}},
-       {"101 twice and a pad; the missing symbol is the second of the first half", {1, 2, 1, 1, 0, 1, 3}, {0}}});
+       {"101 twice and a pad; the missing symbol is the second of the first half", {1, 2, 1, 1, 0, 1, 3}, {0}}},
+      {{{0, 2}, {0}}, {{1, 2}, {1}}, {{2, 0}, {0}}, {{2, 1}, {1}}});
 }
 
-Symbols odds_first_output(std::span<const std::int32_t> input) {
-  Symbols output;
-  output.reserve(input.size());
-  for (std::size_t i = 1; i < input.size(); i += 2) output.push_back(input[i]);
-  for (std::size_t i = 0; i < input.size(); i += 2) output.push_back(input[i]);
-  return output;
+Places odds_first_repeats(std::span<const std::int32_t> input) {
+  Places places;
+  places.reserve(input.size());
+  for (const std::size_t first : {1U, 0U}) {
+    for (std::size_t i = first; i < input.size(); i += 2) places.push_back(static_cast<std::int64_t>(i));
+  }
+  return places;
 }
 
 std::unique_ptr<Task> make_odds_first(const TaskEntry& entry, const TaskParameters& resolved, const TaskResources&) {
   FormalLaw law;
   law.input = bits;
-  law.output = odds_first_output;
+  law.output = repeated<odds_first_repeats>;
+  law.repeats = odds_first_repeats;
   law.blanks = as_many_blanks;
   return make_formal(
       entry, resolved, law,
       {{"symbols 2, 4, 6, 8 are 0111, symbols 1, 3, 5, 7 are 0100", {0, 0, 1, 1, 0, 1, 0, 1}, {0, 1, 1, 1, 0, 1, 0, 0}},
-       {"of three symbols the second comes first", {1, 0, 1}, {0, 1, 1}}});
+       {"of three symbols the second comes first", {1, 0, 1}, {0, 1, 1}}},
+      {{{0, 0}, {0, 0}}, {{0, 1}, {1, 0}}, {{1, 0}, {0, 1}}, {{1, 1}, {1, 1}}});
+}
+
+Places duplicate_string_repeats(std::span<const std::int32_t> input) {
+  Places places(2 * input.size());
+  for (std::size_t i = 0; i < places.size(); ++i) places[i] = static_cast<std::int64_t>(i % input.size());
+  return places;
 }
 
 std::unique_ptr<Task> make_duplicate_string(const TaskEntry& entry, const TaskParameters& resolved,
                                             const TaskResources&) {
   FormalLaw law;
   law.input = bits;
-  law.output = [](std::span<const std::int32_t> input) {
-    Symbols output(input.begin(), input.end());
-    output.insert(output.end(), input.begin(), input.end());
-    return output;
-  };
+  law.output = repeated<duplicate_string_repeats>;
+  law.repeats = duplicate_string_repeats;
   law.blanks = [](std::int64_t input_tokens) { return 2 * input_tokens; };
   return make_formal(entry, resolved, law,
-                     {{"101 twice", {1, 0, 1}, {1, 0, 1, 1, 0, 1}}, {"one symbol twice", {1}, {1, 1}}});
+                     {{"101 twice", {1, 0, 1}, {1, 0, 1, 1, 0, 1}}, {"one symbol twice", {1}, {1, 1}}},
+                     {{{0}, {0, 0}}, {{1}, {1, 1}}});
+}
+
+// Equal symbols keep their order.
+Places bucket_sort_repeats(std::span<const std::int32_t> input) {
+  Places places;
+  places.reserve(input.size());
+  for (std::int32_t symbol = 0; symbol < kBuckets; ++symbol) {
+    for (std::size_t i = 0; i < input.size(); ++i) {
+      if (input[i] == symbol) places.push_back(static_cast<std::int64_t>(i));
+    }
+  }
+  return places;
 }
 
 std::unique_ptr<Task> make_bucket_sort(const TaskEntry& entry, const TaskParameters& resolved, const TaskResources&) {
@@ -129,11 +163,8 @@ std::unique_ptr<Task> make_bucket_sort(const TaskEntry& entry, const TaskParamet
   law.symbols = kBuckets;
   law.output_symbols = kBuckets;
   law.input = [](std::int64_t length, Rng& rng) { return uniform_symbols(length, kBuckets, rng); };
-  law.output = [](std::span<const std::int32_t> input) {
-    Symbols output(input.begin(), input.end());
-    std::sort(output.begin(), output.end());
-    return output;
-  };
+  law.output = repeated<bucket_sort_repeats>;
+  law.repeats = bucket_sort_repeats;
   law.blanks = as_many_blanks;
   return make_formal(entry, resolved, law,
                      {{"ascending", {1, 0, 2, 0, 4, 1, 1, 2}, {0, 0, 1, 1, 1, 2, 2, 4}},
@@ -173,7 +204,13 @@ std::unique_ptr<Task> make_stack_manipulation(const TaskEntry& entry, const Task
   return make_formal(
       entry, resolved, law,
       {{"0110, push 1, pop, pop leaves 011, read from the top; 2 ends it", {0, 1, 1, 0, 4, 2, 2}, {1, 1, 0, 2}},
-       {"110, four pops: the last finds an empty stack", {1, 1, 0, 2, 2, 2, 2}, {2}}});
+       {"110, four pops: the last finds an empty stack", {1, 1, 0, 2, 2, 2, 2}, {2}}},
+      {{{0, 2}, {2}},
+       {{0, 3}, {0, 0, 2}},
+       {{0, 4}, {1, 0, 2}},
+       {{1, 2}, {2}},
+       {{1, 3}, {0, 1, 2}},
+       {{1, 4}, {1, 1, 2}}});
 }
 
 }  // namespace

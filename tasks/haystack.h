@@ -11,6 +11,12 @@ namespace lenbench {
 inline constexpr std::int64_t kDepths = 40;
 constexpr std::int64_t depth_percent(std::int64_t step) { return (200 * step + kDepths - 1) / (2 * (kDepths - 1)); }
 
+// What RULER's needle tasks use, for TaskInfo::published.
+inline constexpr std::string_view kNeedlePublished =
+    "500 samples a length, 4096 to 131,072 tokens, seed 42; prompt and 128 generated tokens fit the length; values are "
+    "numbers of 7 digits or UUIDs, keys word pairs or UUIDs; 40 depths; 1 key, 1 value and 1 query, of which multikey, "
+    "multivalue and multiquery have 4; scored by substring";
+
 // Five sentences on one line, for haystacks that say nothing.
 inline constexpr std::string_view kNoiseLine =
     "The sea lies calm. The sun is warm. Clouds drift by. Nothing stirs. So the day goes.\n";

@@ -29,6 +29,16 @@ class LocalCountTask : public Task {
                        {49, 4, 4, 9, 9, 9, 4, 4, 4, 4},
                        {0, 1, 0, 1, 2, 0, 1, 2, 3},
                        {1, 2, 3, 4, 5, 6, 7, 8, 9}}};
+    for (const std::int32_t a : {0, 1}) {
+      const std::int32_t b = 1 - a, bos = info_.specials.bos;
+      const auto note = [&](std::int32_t x, std::int32_t y) {
+        return std::to_string(a) + std::to_string(x) + std::to_string(y);
+      };
+      info_.truth_table.push_back({note(a, a), {bos, a, a, a}, {0, 1, 2}, {1, 2, 3}});
+      info_.truth_table.push_back({note(a, b), {bos, a, a, b}, {0, 1, 0}, {1, 2, 3}});
+      info_.truth_table.push_back({note(b, a), {bos, a, b, a}, {0, 0, 0}, {1, 2, 3}});
+      info_.truth_table.push_back({note(b, b), {bos, a, b, b}, {0, 0, 1}, {1, 2, 3}});
+    }
   }
 
   const TaskInfo& info() const override { return info_; }

@@ -1,5 +1,9 @@
 // Max Retrieval: which class has the item with the highest priority? Items are real-valued, there is one query and no
-// order, so no token sequence fits and the catalogue does not list it: a model of its own reads these samples.
+// order, so a model of sets reads these samples, not one of tokens (TaskInput::kItems).
+//
+// Ids: classes 0..9; from 10 on numbers, id 10 + k standing for k / 2^23. Fed: for each item its priority and its
+// class, then the query, at whose row the class of the largest priority is judged. The length counts items, two tokens
+// each. There is no BOS and no other special id.
 //
 // Level of comparability: inspired by Max Retrieval of ASEntmax (arXiv 2506.16640, table 8) and of Velickovic et al.
 // (arXiv 2410.01104); its generator is not released, so the law below follows descriptions of it. There, items are
@@ -14,8 +18,9 @@
 namespace lenbench {
 
 inline constexpr std::int32_t kMaxRetrievalClasses = 10;
+inline constexpr std::int32_t kMaxRetrievalSteps = std::int32_t{1} << 23;
 
-// `priorities` are multiples of 2^-24 in [0, 1), so exact in float32; the largest occurs once.
+// `priorities` are multiples of 1 / kMaxRetrievalSteps in [0, 1), so exact in float32; the largest occurs once.
 struct MaxRetrievalSample {
   std::vector<float> priorities;      // uniform
   std::vector<std::int32_t> classes;  // uniform on 0..kMaxRetrievalClasses-1, parallel to `priorities`
@@ -25,8 +30,8 @@ struct MaxRetrievalSample {
   bool operator==(const MaxRetrievalSample&) const = default;
 };
 
-// The sample at `key`, whose length counts items. Pure. Throws Error when there are fewer than 1 or more than 2^20
-// items, beyond which a largest priority that occurs once becomes rare among 2^24 values.
+// The items behind the task's sample at `key`. Pure. Throws Error when there are fewer than 1 or more than 2^20 items,
+// beyond which a largest priority that occurs once becomes rare among so many values.
 MaxRetrievalSample draw_max_retrieval(const DrawKey& key);
 
 }  // namespace lenbench

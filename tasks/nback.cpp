@@ -26,6 +26,13 @@ class NBackTask : public Task {
          {0, 0, 0, 3, 7},
          {1, 2, 3, 4, 5}},
         {"the leading 0 is the label of the third token", {17, 0, 1, 2, 1, 2, 1}, {0, 1, 2, 1}, {3, 4, 5, 6}}};
+    for (std::int32_t string = 0; steps_ == 2 && string < 8; ++string) {
+      const std::int32_t first = 1 + string / 4, second = 1 + string / 2 % 2, third = 1 + string % 2;
+      info_.truth_table.push_back({"0" + std::to_string(first) + std::to_string(second) + std::to_string(third),
+                                   {info_.specials.bos, 0, first, second, third},
+                                   {0, 0, 0, first},
+                                   {1, 2, 3, 4}});
+    }
   }
 
   const TaskInfo& info() const override { return info_; }

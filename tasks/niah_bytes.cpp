@@ -19,21 +19,28 @@
 // sentence that ends last before one of RULER's 40 depths (0..100 per cent, rounded), all at distinct depths. Noise is
 // five fixed sentences over and over, one a line, with needles between distinct lines.
 //
+// depth= puts the needle asked for at one depth; min-distance= and max-distance= put it where so many bytes of haystack
+// (or of needles, in a haystack of needles) stand behind it, uniformly among the places there are: in an essay behind
+// the sentence that ends last before any byte. Other needles behind it come on top; facts have the distance that came
+// out.
+//
 // Length rule: prompt with BOS plus answer never exceed L. Noise and essay fill L exactly; a haystack of needles leaves
 // less than one needle unused. Unlike in the original, keys and values never repeat, the order of needles is drawn for
 // each sample, and a length that cannot hold the needles is refused.
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "base/error.h"
 #include "tasks/entry.h"
 #include "tasks/haystack.h"
+#include "tasks/placement.h"
 #include "tasks/words.h"
 
 namespace lenbench {
 namespace {
 
-enum Field : std::uint8_t { kKeys, kValues, kPlaces, kOrder, kEssay, kCodes };
+enum Field : std::uint8_t { kKeys, kValues, kPlaces, kOrder, kEssay, kCodes, kAskedPlace };
 enum class Haystack { kNoise, kEssay, kNeedles };
 enum class Spelling { kWord, kNumber, kCode };
 
@@ -58,6 +65,7 @@ constexpr std::array<Kind, 8> kKinds = {{
 constexpr std::string_view kBetween = ", ";
 constexpr std::string_view kAnswer = "\nAnswer: ";
 constexpr std::string_view kQuestion = "\nQuestion: ";
+constexpr auto kLine = static_cast<std::int64_t>(kNoiseLine.size());
 constexpr std::int64_t kMinEssay = 200;  // haystack bytes below which depths would fall together
 constexpr std::int64_t kFirstNumber = 1000000, kNumbers = 9000000;
 constexpr std::int64_t kCodePrefixes = std::int64_t{1} << 32;
@@ -70,28 +78,13 @@ std::int64_t spelled_bytes(Spelling spelling) {
   return spelling == Spelling::kWord ? kSyllableWordBytes : spelling == Spelling::kNumber ? 7 : 36;
 }
 
-// Eight hexadecimal digits are the number, which makes codes distinct; the others are drawn.
-std::string code(std::int64_t prefix, Rng& rng) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  std::string text;
-  for (int shift = 28; shift >= 0; shift -= 4) text.push_back(digits[static_cast<std::size_t>((prefix >> shift) & 15)]);
-  for (const std::string_view group : {"-xxxx", "-4xxx", "-vxxx", "-xxxxxxxxxxxx"}) {
-    for (const char c : group) {
-      text.push_back(c == 'x'   ? digits[static_cast<std::size_t>(rng.below(16))]
-                     : c == 'v' ? digits[static_cast<std::size_t>(8 + rng.below(4))]
-                                : c);
-    }
-  }
-  return text;
-}
-
 std::int64_t num_spelled(Spelling spelling) {
   return spelling == Spelling::kWord ? kNumSyllableWords : spelling == Spelling::kNumber ? kNumbers : kCodePrefixes;
 }
 
 std::string spelled(Spelling spelling, std::int64_t number, Rng& codes) {
   if (spelling == Spelling::kWord) return syllable_word(number);
-  return spelling == Spelling::kNumber ? std::to_string(kFirstNumber + number) : code(number, codes);
+  return spelling == Spelling::kNumber ? std::to_string(kFirstNumber + number) : uuid_text(number, codes);
 }
 
 struct Needle {
@@ -104,11 +97,6 @@ class NiahBytesTask : public Task {
  public:
   NiahBytesTask(const TaskEntry& entry, const TaskParameters& resolved, const TaskResources& resources)
       : kind_(kind_of(word_of(resolved, "kind"))), info_(describe(entry, resolved)), streams_(info_) {
-    if (word_of(resolved, "depth") != "uniform") depth_ = integer_of(resolved, "depth");
-    if (depth_ >= 0 && kind_.queries * kind_.values > 1) {
-      throw Error("niah-bytes: depth=" + std::to_string(depth_) + " with kind=" + kind_.name +
-                  ", which asks for several needles; use depth=uniform or another kind");
-    }
     for (const Document& document : checked_documents(entry, resources)) corpus_ += document.bytes + "\n";
     // Keys and values have one width each, so any will do to measure with.
     const std::string some_key(static_cast<std::size_t>(spelled_bytes(kind_.key)), 'k');
@@ -116,6 +104,7 @@ class NiahBytesTask : public Task {
     needle_bytes_ = static_cast<std::int64_t>(needle_text({some_key, some_value, 0}).size()) + 1;
     const std::vector<std::string> keys(static_cast<std::size_t>(kind_.queries), some_key);
     question_bytes_ = static_cast<std::int64_t>(question_text(keys).size());
+    placement_.emplace(entry, resolved, step(), kind_.queries * kind_.values);
     info_.specials = specials_from(kNumBytes);
     info_.vocab_size = kNumBytes + kNumSpecials;
     info_.examples = worked_examples();
@@ -123,9 +112,13 @@ class NiahBytesTask : public Task {
 
   const TaskInfo& info() const override { return info_; }
   std::int64_t min_length() const override {
-    const std::int64_t needles = frame_tokens() + kind_.keys * kind_.values * needle_bytes_;
-    if (kind_.haystack == Haystack::kEssay) return needles + kMinEssay;
-    return needles + (kind_.haystack == Haystack::kNoise ? static_cast<std::int64_t>(kNoiseLine.size()) : 0);
+    const std::int64_t needles = kind_.keys * kind_.values;
+    if (kind_.haystack == Haystack::kNeedles) {
+      const std::int64_t behind = (placement_->least() + needle_bytes_ - 1) / needle_bytes_;
+      return frame_tokens() + std::max(needles, 1 + behind) * needle_bytes_;
+    }
+    const std::int64_t hay = kind_.haystack == Haystack::kEssay ? kMinEssay : kLine;
+    return frame_tokens() + needles * needle_bytes_ + std::max(hay, placement_->least());
   }
   std::int64_t total_tokens(std::int64_t length) const override { return used_tokens(length) - 1; }
   double chance() const override {
@@ -165,6 +158,14 @@ class NiahBytesTask : public Task {
   }
 
  private:
+  // Bytes from one place for a needle to the next.
+  std::int64_t step() const {
+    return kind_.haystack == Haystack::kNoise ? kLine : kind_.haystack == Haystack::kEssay ? 1 : needle_bytes_;
+  }
+  std::int64_t asked_place(const DrawKey& key, std::int64_t last, std::int64_t end) const {
+    return placement_->place(streams_.stream(key, kAskedPlace), last, end);
+  }
+
   bool codes() const { return kind_.value == Spelling::kCode; }
   std::string noun() const { return codes() ? "code" : "number"; }
   std::string needle_text(const Needle& needle) const {
@@ -207,7 +208,7 @@ class NiahBytesTask : public Task {
     }
     Rng order = streams_.stream(key, kOrder);
     order.shuffle(needles);
-    if (depth_ >= 0) {
+    if (placement_->is_set()) {
       const auto asked = std::find_if(needles.begin(), needles.end(), [](const Needle& n) { return n.query == 0; });
       std::rotate(needles.begin(), asked, asked + 1);
     }
@@ -219,27 +220,31 @@ class NiahBytesTask : public Task {
     return running_text(corpus_, static_cast<std::int64_t>(streams_.stream(key, kEssay).below(corpus_.size())), bytes);
   }
 
-  // Haystack bytes before each needle, the first for a fixed depth's needle; its place in line for a needle haystack.
+  // Haystack bytes before each needle, the first for the needle asked for under a fixed depth or distance; its place in
+  // line for a needle haystack.
   std::vector<std::int64_t> draw_points(const DrawKey& key, const std::string& hay, std::int64_t total) const {
     Rng rng = streams_.stream(key, kPlaces);
     std::vector<std::int64_t> points;
     if (kind_.haystack == Haystack::kNeedles) {
       for (std::int64_t i = 0; i < total; ++i) points.push_back(i);
-      if (depth_ >= 0) std::rotate(points.begin(), points.begin() + depth_ * (total - 1) / 100, points.end());
+      const std::int64_t last = total - 1;
+      if (placement_->is_set()) {
+        std::rotate(points.begin(), points.begin() + asked_place(key, last, last * needle_bytes_), points.end());
+      }
       return points;
     }
     const bool essay = kind_.haystack == Haystack::kEssay;
     const auto size = static_cast<std::int64_t>(hay.size());
-    const auto line = static_cast<std::int64_t>(kNoiseLine.size());
-    const std::int64_t lines = size / line;
-    const auto point = [&](std::int64_t percent, std::int64_t place) {
-      return essay ? sentence_end(hay, percent * size / 100) : place * line;
-    };
-    if (depth_ >= 0) points.push_back(point(depth_, depth_ * lines / 100));
+    const std::int64_t lines = size / kLine;
+    if (placement_->is_set()) {
+      points.push_back(essay ? sentence_end(hay, asked_place(key, size, size)) : asked_place(key, lines, size) * kLine);
+    }
     const std::int64_t places = essay ? kDepths : lines + 1;
     for (const std::int64_t place : rng.distinct(std::min(total + 1, places), places)) {
       if (static_cast<std::int64_t>(points.size()) == total) break;
-      if (essay ? depth_percent(place) != depth_ : depth_ < 0) points.push_back(point(depth_percent(place), place));
+      if (!essay) points.push_back(place * kLine);
+      if (essay && depth_percent(place) != placement_->depth())
+        points.push_back(sentence_end(hay, depth_percent(place) * size / 100));
     }
     return points;
   }
@@ -277,7 +282,8 @@ class NiahBytesTask : public Task {
     }
     append_bytes(tokens, question_text(keys));
     sample.prompt_tokens = static_cast<std::int64_t>(tokens.size());
-    double depth = 0, distance = 0;
+    double depth = 0;
+    DistanceFacts distances;
     for (std::size_t a = 0; a < asked.size(); ++a) {
       if (a > 0) append_bytes(tokens, kBetween);
       const Needle& needle = *asked[a];
@@ -293,7 +299,7 @@ class NiahBytesTask : public Task {
       }
       depth += 100.0 * static_cast<double>(needle.at - 1) /
                static_cast<double>(std::max<std::int64_t>(1, body - needle_bytes_));
-      distance += static_cast<double>(sample.prompt_tokens - needle.at);
+      distances.add(sample.prompt_tokens - needle.at);
     }
     const auto answers = static_cast<double>(asked.size());
     const auto total = static_cast<std::int64_t>(needles.size());
@@ -303,7 +309,7 @@ class NiahBytesTask : public Task {
     sample.facts["density"] = static_cast<double>(total) / static_cast<double>(body);
     sample.facts["queries"] = static_cast<double>(kind_.queries);
     sample.facts["depth"] = depth / answers;
-    sample.facts["distance"] = distance / answers;
+    distances.put(sample);
   }
 
   std::int32_t solve_row(const std::string& text, std::int64_t position) const {
@@ -353,9 +359,9 @@ class NiahBytesTask : public Task {
   }
 
   Kind kind_;
-  std::int64_t depth_ = -1;  // per cent; -1: uniform
   std::string corpus_;
   std::int64_t needle_bytes_ = 0, question_bytes_ = 0;
+  std::optional<Placement> placement_;  // set by the constructor
   TaskInfo info_;
   SampleStreams streams_;
 };
@@ -371,9 +377,9 @@ const TaskEntry& niah_bytes_entry() {
     made.summary = "needle sentences hidden in noise, in running text or among others; the question names a key";
     std::vector<std::string> kinds;
     for (const Kind& kind : kKinds) kinds.emplace_back(kind.name);
-    made.parameters = {
-        {"kind", "single-1", "haystack, and what is multiplied", kinds},
-        {"depth", "uniform", "per cent of the haystack before the needle asked for", {"uniform"}, 0, 100}};
+    made.parameters = {{"kind", "single-1", "haystack, and what is multiplied", kinds}};
+    for (const ParameterSpec& spec : placement_parameters()) made.parameters.push_back(spec);
+    made.published = std::string(kNeedlePublished);
     made.needs_documents = true;
     made.make = [](const TaskEntry& self, const TaskParameters& resolved,
                    const TaskResources& resources) -> std::unique_ptr<Task> {

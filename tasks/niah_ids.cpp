@@ -10,6 +10,10 @@
 // Length rule (RULER's): prompt with BOS plus answer tokens never exceed L. Noise and essay fill L exactly; a haystack
 // of needles leaves less than one needle unused. facts: `fill` is the share used.
 //
+// depth= puts the needle asked for at one depth; min-distance= and max-distance= put it where so many tokens of
+// haystack (or of needles, in a haystack of needles) stand behind it, uniformly among the places there are: any in an
+// essay. Other needles behind it come on top; facts have the distance that came out.
+//
 // Haystacks: noise is the ids 0..24 over and over, in lines of five, with needles at distinct lines; essay is a fixed
 // Markov source, with needles at distinct depths of RULER's 40 (0..100 per cent, rounded); in needles every slot is a
 // needle, all keys distinct. Keys never repeat, and the order of needles is drawn for each sample.
@@ -20,11 +24,12 @@
 #include "tasks/entry.h"
 #include "tasks/haystack.h"
 #include "tasks/numeral.h"
+#include "tasks/placement.h"
 
 namespace lenbench {
 namespace {
 
-enum Field : std::uint8_t { kKeys, kValues, kPlaces, kOrder, kBody };
+enum Field : std::uint8_t { kKeys, kValues, kPlaces, kOrder, kBody, kAskedPlace };
 
 constexpr std::int32_t kWords = 256;
 constexpr std::int32_t kKeySymbols = 256;
@@ -123,14 +128,10 @@ class NiahIdsTask : public Task {
         value_(kValue0, 6, integer_of(resolved, "value-symbols")),
         needle_tokens_(2 + key_.symbols() + value_.symbols()),
         query_tokens_(1 + key_.symbols()),
+        placement_(entry, resolved, step(), counts_.queries * counts_.values),
         answer_tokens_(counts_.queries * counts_.values * value_.symbols()),
         info_(describe(entry, resolved)),
         streams_(info_) {
-    if (word_of(resolved, "depth") != "uniform") depth_ = integer_of(resolved, "depth");
-    if (depth_ >= 0 && counts_.queries * counts_.values > 1) {
-      throw Error("niah-ids: depth=" + std::to_string(depth_) + " with kind=" + word_of(resolved, "kind") +
-                  ", which asks for several needles; use depth=uniform, or kind=single or multi-key");
-    }
     if (haystack_ == Haystack::kEssay && needles_ > kDepths) {
       throw Error("niah-ids: " + std::to_string(needles_) + " needles in haystack=essay, which has " +
                   std::to_string(kDepths) + " depths; use fewer keys or values, or haystack=noise");
@@ -144,13 +145,14 @@ class NiahIdsTask : public Task {
   std::int64_t min_length() const override {
     switch (haystack_) {
       case Haystack::kNoise:
-        return frame_tokens() + needles_ * needle_tokens_ + kLine * needles_;
+        return frame_tokens() + needles_ * needle_tokens_ + std::max(kLine * needles_, placement_.least());
       case Haystack::kEssay:
-        return frame_tokens() + needles_ * needle_tokens_ + kMinEssay;
+        return frame_tokens() + needles_ * needle_tokens_ + std::max(kMinEssay, placement_.least());
       case Haystack::kNeedles:
         break;
     }
-    return frame_tokens() + needles_ * needle_tokens_;
+    return frame_tokens() +
+           std::max(needles_, 1 + (placement_.least() + needle_tokens_ - 1) / needle_tokens_) * needle_tokens_;
   }
   std::int64_t total_tokens(std::int64_t length) const override { return used_tokens(length) - 1; }
   double chance() const override { return value_.chance(); }
@@ -183,6 +185,10 @@ class NiahIdsTask : public Task {
   }
 
  private:
+  // Tokens from one place for a needle to the next.
+  std::int64_t step() const {
+    return haystack_ == Haystack::kNoise ? kLine : haystack_ == Haystack::kEssay ? 1 : needle_tokens_;
+  }
   std::int64_t value_at() const { return kKeyAt + key_.symbols() + 1; }  // inside a needle
   // Everything but the body: BOS, queries, SEP, answers.
   std::int64_t frame_tokens() const { return 2 + query_tokens_ * counts_.queries + answer_tokens_; }
@@ -204,7 +210,7 @@ class NiahIdsTask : public Task {
     }
     Rng order = streams_.stream(key, kOrder);
     order.shuffle(needles);
-    if (depth_ >= 0) {
+    if (placement_.is_set()) {
       // The needle asked for goes to the place that draw_points keeps for it.
       const auto found = std::find_if(needles.begin(), needles.end(), [](const Needle& n) { return n.query == 0; });
       const Needle needle = *found;
@@ -215,26 +221,32 @@ class NiahIdsTask : public Task {
   }
 
   // Haystack tokens that stand before each needle: one entry per needle, all distinct except in a needle haystack.
-  // With a fixed depth the first entry is that depth's.
+  // With a fixed depth or distance the first entry is that of the needle asked for.
   std::vector<std::int64_t> draw_points(const DrawKey& key, std::int64_t body, std::int64_t total) const {
     const std::int64_t hay = body - total * needle_tokens_;
     Rng rng = streams_.stream(key, kPlaces);
     if (haystack_ == Haystack::kNeedles) {
       std::vector<std::int64_t> slots(static_cast<std::size_t>(total));
       for (std::size_t i = 0; i < slots.size(); ++i) slots[i] = static_cast<std::int64_t>(i);
-      if (depth_ >= 0) std::rotate(slots.begin(), slots.begin() + depth_ * (total - 1) / 100, slots.end());
+      if (placement_.is_set())
+        std::rotate(slots.begin(), slots.begin() + asked_place(key, total - 1, body - needle_tokens_), slots.end());
       return slots;
     }
     const bool essay = haystack_ == Haystack::kEssay;
     const std::int64_t places = essay ? kDepths : hay / kLine + 1;
     const auto point = [&](std::int64_t place) { return essay ? depth_percent(place) * hay / 100 : place * kLine; };
     std::vector<std::int64_t> points;
-    if (depth_ >= 0) points.push_back(essay ? depth_ * hay / 100 : depth_ * (places - 1) / 100 * kLine);
+    if (placement_.is_set())
+      points.push_back(essay ? asked_place(key, hay, hay) : asked_place(key, places - 1, hay) * kLine);
     for (const std::int64_t place : rng.distinct(std::min(total + 1, places), places)) {
       if (static_cast<std::int64_t>(points.size()) == total) break;
-      if (points.empty() || depth_ < 0 || point(place) != points.front()) points.push_back(point(place));
+      if (points.empty() || !placement_.is_set() || point(place) != points.front()) points.push_back(point(place));
     }
     return points;
+  }
+
+  std::int64_t asked_place(const DrawKey& key, std::int64_t last, std::int64_t end) const {
+    return placement_.place(streams_.stream(key, kAskedPlace), last, end);
   }
 
   void put_body(std::vector<std::int32_t>& tokens, const DrawKey& key, std::int64_t body,
@@ -342,8 +354,9 @@ class NiahIdsTask : public Task {
   Haystack haystack_;
   std::int64_t needles_;  // keys * values; a needle haystack has more
   Numeral key_, value_;
-  std::int64_t needle_tokens_, query_tokens_, answer_tokens_;
-  std::int64_t depth_ = -1;  // per cent; -1: uniform
+  std::int64_t needle_tokens_, query_tokens_;
+  Placement placement_;
+  std::int64_t answer_tokens_;
   TaskInfo info_;
   SampleStreams streams_;
 };
@@ -357,15 +370,15 @@ const TaskEntry& niah_ids_entry() {
     made.comparability = "inspired: the needle tasks of RULER (arXiv 2404.06654), on token ids";
     made.summary =
         "needles (key bigram, value trigram) hidden in noise, an essay or other needles; the query names a key";
-    made.parameters = {
-        {"kind", "single", "what is multiplied", {"single", "multi-key", "multi-value", "multi-query"}},
-        {"haystack", "noise", "what surrounds the needles", {"noise", "essay", "needles"}},
-        {"depth", "uniform", "per cent of the haystack before the needle asked for", {"uniform"}, 0, 100},
-        {"keys", "auto", "needles with different keys (multi-key, multi-query: 4)", {"auto"}, 1, 1000},
-        {"values", "auto", "needles per key (multi-value: 4)", {"auto"}, 1, 1000},
-        {"queries", "auto", "keys asked for (multi-query: 4)", {"auto"}, 1, 1000},
-        {"key-symbols", "2", "symbols of a key (16: as long as a UUID)", {}, 2, 64, true},
-        {"value-symbols", "3", "symbols of a value (22: as long as a UUID)", {}, 1, 64, true}};
+    made.parameters = {{"kind", "single", "what is multiplied", {"single", "multi-key", "multi-value", "multi-query"}},
+                       {"haystack", "noise", "what surrounds the needles", {"noise", "essay", "needles"}},
+                       {"keys", "auto", "needles with different keys (multi-key, multi-query: 4)", {"auto"}, 1, 1000},
+                       {"values", "auto", "needles per key (multi-value: 4)", {"auto"}, 1, 1000},
+                       {"queries", "auto", "keys asked for (multi-query: 4)", {"auto"}, 1, 1000},
+                       {"key-symbols", "2", "symbols of a key (16: as long as a UUID)", {}, 2, 64, true},
+                       {"value-symbols", "3", "symbols of a value (22: as long as a UUID)", {}, 1, 64, true}};
+    for (const ParameterSpec& spec : placement_parameters()) made.parameters.push_back(spec);
+    made.published = std::string(kNeedlePublished);
     made.make = [](const TaskEntry& self, const TaskParameters& resolved,
                    const TaskResources&) -> std::unique_ptr<Task> {
       return std::make_unique<NiahIdsTask>(self, resolved);

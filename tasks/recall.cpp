@@ -63,14 +63,9 @@ class RecallTask : public Task {
         queries_(integer_of(resolved, "queries")),
         density_(integer_of(resolved, "density")),
         repeat_(flag_of(resolved, "repeat")),
-        nearest_(integer_of(resolved, "min-distance")),
-        farthest_(word_of(resolved, "max-distance") == "any" ? kMaxLength : integer_of(resolved, "max-distance")),
+        distances_(distance_range(entry, resolved, 1)),
         info_(describe(entry, resolved)),
         streams_(info_) {
-    if (nearest_ >= farthest_) {
-      throw Error(entry.name + ": min-distance=" + std::to_string(nearest_) + " leaves nothing below max-distance=" +
-                  word_of(resolved, "max-distance") + "; use a smaller min-distance");
-    }
     max_pairs_ = key_tokens_ == 1 ? symbols_ : std::min(symbols_ * symbols_, integer_of(resolved, "pairs"));
     key0_ = static_cast<std::int32_t>(filler_);
     value0_ = key0_ + static_cast<std::int32_t>(symbols_);
@@ -81,7 +76,7 @@ class RecallTask : public Task {
   }
 
   const TaskInfo& info() const override { return info_; }
-  std::int64_t min_length() const override { return std::max(density_, nearest_ + 1); }
+  std::int64_t min_length() const override { return std::max(density_, distances_.least + 1); }
   std::int64_t total_tokens(std::int64_t length) const override {
     return length + num_queries(length) * (key_tokens_ + 2);
   }
@@ -168,8 +163,7 @@ class RecallTask : public Task {
   std::vector<std::size_t> draw_queries(const DrawKey& key, const std::vector<std::int64_t>& places,
                                         std::int64_t asked) const {
     Rng rng = streams_.stream(key, kQueries);
-    const std::int64_t first = std::max<std::int64_t>(0, key.length - farthest_);
-    const std::int64_t last = key.length - 1 - nearest_;
+    const std::int64_t first = distances_.first(key.length - 1, 1), last = distances_.last(key.length - 1, 1);
     UnaskedPairs unasked(places.size());
     std::vector<std::size_t> queries;
     for (std::int64_t i = 0; i < asked; ++i) {
@@ -214,7 +208,7 @@ class RecallTask : public Task {
 
   std::int64_t key_tokens_, symbols_, values_, filler_, queries_, density_;
   bool repeat_;
-  std::int64_t nearest_, farthest_;
+  DistanceRange distances_;
   std::int64_t max_pairs_ = 0;
   std::int32_t key0_ = 0, value0_ = 0, query_ = 0;
   TaskInfo info_;
@@ -224,20 +218,18 @@ class RecallTask : public Task {
 constexpr std::int64_t kMaxAlphabet = std::int64_t{1} << 20;
 
 std::vector<ParameterSpec> shared_parameters(const std::string& density, std::int64_t min_density) {
-  return {{"values", "64", "value alphabet", {}, 1, kMaxAlphabet},
-          {"filler", "64", "filler alphabet", {}, 1, kMaxAlphabet},
-          {"queries", "8", "queries per sample, at most one per pair unless repeat=true", {}, 1, 4096},
-          {"density", density, "context tokens per pair", {}, min_density, 65536},
-          {"repeat", "false", "queries drawn with repetition (for training)", flag_words()},
-          {"layout", "scattered", "where the pairs stand", {"scattered"}},
-          {"min-distance",
-           "0",
-           "least distance, in tokens, between the end of the context and the place whose nearest pair is asked",
-           {},
-           0,
-           kMaxLength,
-           true},
-          {"max-distance", "any", "that distance is below this", {"any"}, 1, kMaxLength, true}};
+  std::vector<ParameterSpec> parameters = {
+      {"values", "64", "value alphabet", {}, 1, kMaxAlphabet},
+      {"filler", "64", "filler alphabet", {}, 1, kMaxAlphabet},
+      {"queries", "8", "queries per sample, at most one per pair unless repeat=true", {}, 1, 4096},
+      {"density", density, "context tokens per pair", {}, min_density, 65536},
+      {"repeat", "false", "queries drawn with repetition (for training)", flag_words()},
+      {"layout", "scattered", "where the pairs stand", {"scattered"}}};
+  for (const ParameterSpec& spec :
+       distance_parameters("between the end of the context and the place whose nearest pair is asked")) {
+    parameters.push_back(spec);
+  }
+  return parameters;
 }
 
 }  // namespace

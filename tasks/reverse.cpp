@@ -16,7 +16,8 @@ const StringRule& rule() {
   static const StringRule made = {
       backwards,
       {{"the last symbol first, then the end token", {33, 5, 0, 31, 36, 31, 0, 5}, {31, 0, 5, 34}, {4, 5, 6, 7}},
-       {"a string of one symbol is its own reverse", {33, 9, 36, 9}, {9, 34}, {2, 3}}}};
+       {"a string of one symbol is its own reverse", {33, 9, 36, 9}, {9, 34}, {2, 3}}},
+      {0, 0, 1, 0, 0, 1, 1, 1}};
   return made;
 }
 

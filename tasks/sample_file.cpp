@@ -32,6 +32,7 @@ struct HeaderFields {
   std::map<std::string, std::string> parameters;
   std::string comparability = "exact: samples read from a file";
   std::string metric = "exact_match";
+  std::string input = "tokens";
   std::int64_t vocab_size = 0;
   SpecialsFields specials;
   std::optional<double> chance;
@@ -48,6 +49,7 @@ struct HeaderFields {
     visit.defaulted("parameters", self.parameters);
     visit.defaulted("comparability", self.comparability);
     visit.defaulted("metric", self.metric);
+    visit.defaulted("input", self.input);
     visit("vocab_size", self.vocab_size);
     visit.defaulted("specials", self.specials);
     visit("chance", self.chance);
@@ -124,6 +126,18 @@ void check_vocabulary(const SampleFields& read, std::int64_t vocab, const std::s
   }
 }
 
+// A tokenizer that adds a BOS of its own to a prompt that has one leaves two, which changes what a model says. An id
+// that also ends texts may stand anywhere.
+void check_bos(const SampleFields& read, const SpecialsFields& specials, const std::string& where) {
+  const std::int32_t bos = specials.bos;
+  if (bos < 0 || bos == specials.eos) return;
+  for (std::size_t i = 1; i < read.tokens.size(); ++i) {
+    if (read.tokens[i] != bos) continue;
+    fail(where, "tokens[" + std::to_string(i) + "] is the header's bos " + std::to_string(bos) +
+                    ", which may only stand at the front");
+  }
+}
+
 void check_rows(const SampleFields& read, const std::string& where) {
   const auto size = static_cast<std::int64_t>(read.tokens.size());
   if (read.scored.empty()) fail(where, "no row is scored");
@@ -146,9 +160,10 @@ void check_rows(const SampleFields& read, const std::string& where) {
   }
 }
 
-Sample checked_sample(const SampleFields& read, std::int64_t vocab, const std::string& where) {
+Sample checked_sample(const SampleFields& read, const HeaderFields& header, const std::string& where) {
   if (read.length < 1) fail(where, "length is " + std::to_string(read.length) + "; it must be at least 1");
-  check_vocabulary(read, vocab, where);
+  check_vocabulary(read, header.vocab_size, where);
+  check_bos(read, header.specials, where);
   check_rows(read, where);
   Sample sample;
   sample.tokens = read.tokens;
@@ -183,6 +198,10 @@ TaskInfo info_of(const HeaderFields& header, const std::string& where) {
     fail(where, "metric is '" + header.metric + "'; use exact_match or perplexity");
   }
   info.metric = header.metric == "perplexity" ? TaskMetric::kPerplexity : TaskMetric::kExactMatch;
+  if (header.input != "tokens" && header.input != "items") {
+    fail(where, "input is '" + header.input + "'; use tokens or items");
+  }
+  info.input = header.input == "items" ? TaskInput::kItems : TaskInput::kTokens;
   if (header.vocab_size < 1) fail(where, "vocab_size is " + std::to_string(header.vocab_size));
   if (header.chance && !(*header.chance >= 0 && *header.chance <= 1)) fail(where, "chance is no probability");
   info.vocab_size = header.vocab_size;
@@ -296,6 +315,7 @@ std::string sample_file_header(const Task& task, const DrawKey& key, std::int64_
   header.parameters = info.parameters;
   header.comparability = info.comparability;
   header.metric = info.metric == TaskMetric::kPerplexity ? "perplexity" : "exact_match";
+  header.input = info.input == TaskInput::kItems ? "items" : "tokens";
   header.vocab_size = info.vocab_size;
   header.specials = {info.specials.pad, info.specials.bos, info.specials.eos, info.specials.mask, info.specials.sep};
   header.chance = task.chance();
@@ -334,7 +354,7 @@ SampleFile read_sample_file(const std::string& bytes, const std::string& where) 
     if (header.length && read.length != *header.length) {
       fail(place, "length is " + std::to_string(read.length) + ", the header says " + std::to_string(*header.length));
     }
-    samples[read.length].push_back(checked_sample(read, header.vocab_size, place));
+    samples[read.length].push_back(checked_sample(read, header, place));
   }
   if (count != header.samples) {
     fail(where, std::to_string(count) + " samples, the header says " + std::to_string(header.samples));

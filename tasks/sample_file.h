@@ -1,11 +1,11 @@
 // Samples as JSON lines, written for other tools and read back: a header line, then one sample a line.
 //
-// Header: {"lenbench", "task", "task_version", "parameters", "comparability", "metric", "vocab_size", "specials",
-// "chance", "length", "samples", "seed", "split", "sha256"}; "task", "vocab_size" and "samples" are required, "sha256"
-// is that of the lines that follow. Sample: {"address", "length", "prompt_tokens", "tokens", "scored", "sources",
-// "facts"}; "length", "tokens" and "scored" are required. `scored` is a list of {"position", "target", "answer",
-// "fed_back"} as in ScoredToken; positions count from 0. A file may hold samples of several lengths when its header
-// names none.
+// Header: {"lenbench", "task", "task_version", "parameters", "comparability", "metric", "input", "vocab_size",
+// "specials", "chance", "length", "samples", "seed", "split", "sha256"}; "task", "vocab_size" and "samples" are
+// required, "sha256" is that of the lines that follow. Sample: {"address", "length", "prompt_tokens", "tokens",
+// "scored", "sources", "facts"}; "length", "tokens" and "scored" are required. `scored` is a list of {"position",
+// "target", "answer", "fed_back"} as in ScoredToken; positions count from 0. A file may hold samples of several lengths
+// when its header names none.
 #pragma once
 
 #include <memory>
@@ -38,9 +38,9 @@ struct SampleFile {
   Split split = Split::kTest;
 };
 // `where` names the file in messages. Throws Error, naming the line, when the text is no such file or contradicts
-// itself: a token or target outside the vocabulary, rows that do not ascend or lie outside the tokens, a target said to
-// be fed back that is not, a prompt length that is not the first row's, an address that occurs twice, another number of
-// samples or another hash than the header says.
+// itself: a token or target outside the vocabulary, a BOS that is not the first token, rows that do not ascend or lie
+// outside the tokens, a target said to be fed back that is not, a prompt length that is not the first row's, an address
+// that occurs twice, another number of samples or another hash than the header says.
 SampleFile read_sample_file(const std::string& bytes, const std::string& where);
 
 }  // namespace lenbench

@@ -23,7 +23,8 @@ const StringRule& rule() {
   static const StringRule made = {
       ascending,
       {{"ascending, then the end token", {33, 5, 0, 31, 36, 0, 5, 31}, {0, 5, 31, 34}, {4, 5, 6, 7}},
-       {"as often as it occurs", {33, 7, 2, 7, 36, 2, 7, 7}, {2, 7, 7, 34}, {4, 5, 6, 7}}}};
+       {"as often as it occurs", {33, 7, 2, 7, 36, 2, 7, 7}, {2, 7, 7, 34}, {4, 5, 6, 7}}},
+      {0, 0, 0, 1, 0, 1, 1, 1}};
   return made;
 }
 

@@ -18,6 +18,14 @@ class StringTask : public Task {
     info_.specials = specials_from(static_cast<std::int32_t>(symbols_));
     info_.vocab_size = symbols_ + kNumSpecials;
     info_.examples = rule.examples;
+    for (std::int32_t string = 0; string < 4; ++string) {
+      const std::int32_t first = string / 2, second = string % 2;
+      const auto answer = rule.table.begin() + 2 * string;
+      info_.truth_table.push_back({std::to_string(first) + std::to_string(second),
+                                   {info_.specials.bos, first, second, info_.specials.sep, answer[0], answer[1]},
+                                   {answer[0], answer[1], info_.specials.eos},
+                                   {3, 4, 5}});
+    }
   }
 
   const TaskInfo& info() const override { return info_; }

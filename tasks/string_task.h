@@ -18,6 +18,7 @@ using SourceOrder = std::vector<std::int64_t> (*)(std::span<const std::int32_t> 
 struct StringRule {
   SourceOrder order;
   std::vector<WorkedExample> examples;  // for 32 symbols
+  std::vector<std::int32_t> table;      // the answers to 00, 01, 10 and 11, two symbols each
 };
 
 // The parameters of a string task: `symbols`, 32 as published.

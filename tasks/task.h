@@ -22,6 +22,12 @@ enum class TaskMetric {
   kPerplexity,  // nats per token of the targets
 };
 
+// What the ids of a sample stand for, and so which models can read them.
+enum class TaskInput {
+  kTokens,  // symbols: for language models
+  kItems,   // a set of numbers and classes and a query (max_retrieval.h): for models of sets
+};
+
 // One judged row. The model has read tokens[0..position] and must produce `target`.
 struct ScoredToken {
   std::int64_t position = 0;  // index into Sample::tokens of the row whose output is judged
@@ -33,7 +39,7 @@ struct ScoredToken {
 
 // One question with its answer. Tokens are in [0, vocab_size); nothing outside `scored` is judged.
 //
-// Facts that say what a length means; a task may have more:
+// Facts that say what a length means; a task may have more, and `items` where its length does not count tokens:
 //   pads      tokens of the prompt that carry nothing: blanks, filler, haystack; every task
 //   pairs     things in the prompt that could be asked for: pairs of key and value, needles, runs, writes; where there
 //             are any
@@ -74,6 +80,7 @@ struct TaskInfo {
   TaskParameters parameters;
   std::string data_sha256;  // of the file that the samples were read from; empty: they are drawn
   TaskMetric metric = TaskMetric::kExactMatch;
+  TaskInput input = TaskInput::kTokens;
   std::vector<WorkedExample> examples;     // two, for the default parameters; tested
   std::vector<WorkedExample> truth_table;  // the whole rule on the smallest inputs, where that is short; tested
 };

@@ -208,6 +208,7 @@ class TextTask : public Task {
     sample.prompt_tokens = sample.scored.front().position + 1;
     sample.facts["document"] = static_cast<double>(which);
     sample.facts["offset"] = static_cast<double>(window.begin + (fit_ == Fit::kTail ? bytes.tail_offset : 0));
+    sample.facts["pads"] = 0;
     sample.facts["text_tokens"] = static_cast<double>(window.end - window.begin);
     return sample;
   }

@@ -8,8 +8,9 @@
 // "\nQuestion: Which names stand for 482133?\nAnswer: " and the names with ", " between them.
 //
 // A chain has one name more than hops. Statements stand at distinct line ends, those of a chain in its order; chains
-// are mixed at random. Names and values never repeat. Prompt with BOS plus answer fill L exactly. The original shows a
-// solved example first; here there is none.
+// are mixed at random; min-distance= and max-distance= choose the line ends by the noise behind them. Names and values
+// never repeat. Prompt with BOS plus answer fill L exactly. The original shows a solved example first; here there is
+// none.
 #include <algorithm>
 #include <map>
 
@@ -43,6 +44,7 @@ class VariableTrackingTask : public Task {
       : script_(word_of(resolved, "tokens") == "bytes" ? WordScript::bytes() : WordScript::ids(kName0)),
         chains_(integer_of(resolved, "chains")),
         names_(integer_of(resolved, "hops") + 1),
+        distances_(distance_range(entry, resolved, chains_ * names_ * line_tokens())),
         info_(describe(entry, resolved)),
         streams_(info_) {
     info_.specials = specials_from(script_.is_bytes() ? kNumBytes : kFirstSpecial);
@@ -53,7 +55,7 @@ class VariableTrackingTask : public Task {
   const TaskInfo& info() const override { return info_; }
   std::int64_t min_length() const override {
     const std::int64_t statements = chains_ * names_;
-    return frame_tokens() + statements * statement_tokens() + (statements - 1) * line_tokens();
+    return frame_tokens() + statements * statement_tokens() + (statements - 1) * line_tokens() + distances_.least;
   }
   std::int64_t total_tokens(std::int64_t length) const override { return length - 1; }
   double chance() const override { return 1.0 / static_cast<double>(script_.num_words()); }
@@ -64,7 +66,9 @@ class VariableTrackingTask : public Task {
     const std::int64_t noise = key.length - frame_tokens() - statements * statement_tokens();
     const std::vector<std::int64_t> names = streams_.stream(key, kNames).distinct(statements, script_.num_words());
     const std::vector<std::int64_t> values = streams_.stream(key, kValues).distinct(chains_, num_values());
-    std::vector<std::int64_t> places = streams_.stream(key, kPlaces).distinct(statements, noise / line_tokens() + 1);
+    const std::int64_t first = distances_.first(noise, line_tokens()), last = distances_.last(noise, line_tokens());
+    std::vector<std::int64_t> places = streams_.stream(key, kPlaces).distinct(statements, last - first + 1);
+    for (std::int64_t& place : places) place += first;
     std::sort(places.begin(), places.end());
     std::vector<std::int64_t> chain_of;
     for (std::int64_t i = 0; i < statements; ++i) chain_of.push_back(i / names_);
@@ -76,7 +80,7 @@ class VariableTrackingTask : public Task {
     sample.tokens.push_back(info_.specials.bos);
     const Tokens hay = noise_tokens(noise);
     std::vector<std::int64_t> done(static_cast<std::size_t>(chains_)), answers, sources;
-    double distance = 0;
+    DistanceFacts distances;
     std::size_t used = 0;
     for (std::size_t i = 0; i < chain_of.size(); ++i) {
       const auto until = static_cast<std::size_t>(places[i] * line_tokens());
@@ -89,7 +93,7 @@ class VariableTrackingTask : public Task {
       if (chain == 0) {
         answers.push_back(name(step));
         sources.push_back(static_cast<std::int64_t>(sample.tokens.size()) + (script_.is_bytes() ? 4 : 1));
-        distance += static_cast<double>(key.length - frame_tokens() + 1 - sources.back());
+        distances.add(key.length - frame_tokens() + 1 - sources.back());
       }
       put_statement(sample.tokens, name(step),
                     step == 0 ? value_tokens(values[static_cast<std::size_t>(chain)]) : word_tokens(name(step - 1)));
@@ -102,7 +106,7 @@ class VariableTrackingTask : public Task {
     sample.facts["pairs"] = static_cast<double>(statements);
     sample.facts["pads"] = static_cast<double>(noise);
     sample.facts["density"] = static_cast<double>(statements) / static_cast<double>(key.length - frame_tokens());
-    sample.facts["distance"] = distance / static_cast<double>(names_);
+    distances.put(sample);
     return sample;
   }
 
@@ -234,6 +238,7 @@ class VariableTrackingTask : public Task {
 
   WordScript script_;
   std::int64_t chains_, names_;
+  DistanceRange distances_;
   TaskInfo info_;
   SampleStreams streams_;
 };
@@ -250,6 +255,12 @@ const TaskEntry& variable_tracking_entry() {
     made.parameters = {{"tokens", "ids", "what the statements are written in", {"ids", "bytes"}},
                        {"chains", "1", "chains, of which one is asked for", {}, 1, 100},
                        {"hops", "4", "assignments of a name to a name in a chain", {}, 1, 100}};
+    for (const ParameterSpec& spec : distance_parameters("of noise behind each statement")) {
+      made.parameters.push_back(spec);
+    }
+    made.published =
+        "1 chain of 4 hops, names of 5 letters, a start value of 5 digits; prompt and 30 generated tokens fit the "
+        "length; one solved example; scored by substring";
     made.make = [](const TaskEntry& self, const TaskParameters& resolved,
                    const TaskResources&) -> std::unique_ptr<Task> {
       return std::make_unique<VariableTrackingTask>(self, resolved);

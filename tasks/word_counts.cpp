@@ -84,17 +84,17 @@ class WordCountTask : public Task {
     }
     if (by_place()) std::sort(asked.begin(), asked.end(), earlier);
     std::vector<std::int64_t> answer, sources;
-    double distance = 0;
+    DistanceFacts distances;
     for (const Counted& word : asked) {
       answer.push_back(word.word);
       sources.push_back(1 + word.first * unit_tokens());
-      distance += static_cast<double>(sample.prompt_tokens - sources.back());
+      distances.add(sample.prompt_tokens - sources.back());
     }
     script_.put_answers(sample, answer, sources);
     sample.facts["words"] = static_cast<double>(list.size());
     sample.facts["distinct_words"] = static_cast<double>(distinct);
     sample.facts["pads"] = static_cast<double>(has_dots() ? counts[0] * unit_tokens() : 0);
-    sample.facts["distance"] = distance / static_cast<double>(answer.size());
+    distances.put(sample);
     sample.facts["fill"] = static_cast<double>(total_tokens(key.length) + 1) / static_cast<double>(key.length);
     return sample;
   }
@@ -316,6 +316,10 @@ const TaskEntry& common_words_entry() {
     made.comparability =
         "inspired: common words of RULER (arXiv 2404.06654), on ids or bytes, answers in order, no numbers, no example";
     made.summary = "a list in which a few words stand many times and all others a few times: which words?";
+    made.published =
+        "10 common words 30 times each and all others 3 times (6 and 1 below 4096 tokens); prompt and 120 generated "
+        "tokens "
+        "fit the length; a numbered list, one solved example; scored by substring";
     made.parameters = {
         {"tokens", "ids", "what the words are written in", {"ids", "bytes"}},
         {"common", "10", "words that stand often", {}, 1, 1000},
@@ -337,6 +341,10 @@ const TaskEntry& frequent_words_entry() {
     made.comparability =
         "inspired: frequent words of RULER (arXiv 2404.06654), on ids or bytes, answers in order, no ties, no example";
     made.summary = "words by a zeta law; which are the three most frequent besides dots?";
+    made.published =
+        "zeta law with exponent 2 over length/50 random words of six letters, the most frequent replaced by dots; "
+        "prompt "
+        "and 50 generated tokens fit the length; scored by substring";
     made.parameters = {{"tokens", "ids", "what the words are written in", {"ids", "bytes"}}};
     made.make = [](const TaskEntry& self, const TaskParameters& resolved,
                    const TaskResources&) -> std::unique_ptr<Task> {

@@ -32,6 +32,20 @@ std::int64_t syllable_word_number(std::string_view text) {
   return number;
 }
 
+std::string uuid_text(std::int64_t prefix, Rng& rng) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  for (int shift = 28; shift >= 0; shift -= 4) text.push_back(digits[static_cast<std::size_t>((prefix >> shift) & 15)]);
+  for (const std::string_view group : {"-xxxx", "-4xxx", "-vxxx", "-xxxxxxxxxxxx"}) {
+    for (const char c : group) {
+      text.push_back(c == 'x'   ? digits[static_cast<std::size_t>(rng.below(16))]
+                     : c == 'v' ? digits[static_cast<std::size_t>(8 + rng.below(4))]
+                                : c);
+    }
+  }
+  return text;
+}
+
 void append_bytes(std::vector<std::int32_t>& tokens, std::string_view text) {
   for (const char byte : text) tokens.push_back(static_cast<unsigned char>(byte));
 }

@@ -20,6 +20,10 @@ std::string syllable_word(std::int64_t number);
 // The number of a word, -1 when `text` does not start with one.
 std::int64_t syllable_word_number(std::string_view text);
 
+// 32 hexadecimal digits and four hyphens with the marks of a random UUID. The first eight digits are `prefix`, which
+// makes texts of different prefixes distinct; the others are drawn. Requires 0 <= prefix < 2^32.
+std::string uuid_text(std::int64_t prefix, Rng& rng);
+
 // Appends the bytes of `text` as tokens.
 void append_bytes(std::vector<std::int32_t>& tokens, std::string_view text);
 // The bytes among `tokens`; specials become '\0', so that a position in the text is one in the tokens.

@@ -133,8 +133,9 @@ class ShortcutRule {
   explicit ShortcutRule(bool most_frequent) : most_frequent_(most_frequent) {}
 
   SamplePrediction operator()(const Sample& sample, const Task& task, const DrawKey& key) {
-    std::vector<bool> can_answer(static_cast<std::size_t>(task.info().vocab_size));
-    for (const std::int32_t token : alphabet_.of(task, key.length)) can_answer[static_cast<std::size_t>(token)] = true;
+    const std::vector<std::int32_t>& alphabet = alphabet_.of(task, key.length);
+    std::vector<bool> can_answer(alphabet.empty() ? 0 : static_cast<std::size_t>(alphabet.back()) + 1);
+    for (const std::int32_t token : alphabet) can_answer[static_cast<std::size_t>(token)] = true;
     std::vector<std::int64_t> counts(can_answer.size());
     SamplePrediction prediction = constant(sample, -1, uniform_nats(task));
     std::int32_t guess = -1;
@@ -143,7 +144,7 @@ class ShortcutRule {
       for (; read <= sample.scored[row].position; ++read) {
         const std::int32_t token = sample.tokens[static_cast<std::size_t>(read)];
         const auto place = static_cast<std::size_t>(token);
-        if (!can_answer[place]) continue;
+        if (place >= can_answer.size() || !can_answer[place]) continue;
         ++counts[place];
         if (!most_frequent_ || guess < 0 || beats(counts, token, guess)) guess = token;
       }

@@ -20,6 +20,15 @@ std::string obstacle(Cell& cell, std::int64_t max_positions, const PredictorInfo
     return fmt::format("too short: {} needs a length of at least {}, not {}", info.name, cell.task->min_length(),
                        cell.length);
   }
+  if (model.vocab_size > 0 && info.input != model.input) {
+    return info.input == TaskInput::kItems
+               ? fmt::format(
+                     "{} asks about a set of numbers, and the model reads tokens; recipes {}-*.json train models "
+                     "of sets",
+                     info.name, info.name)
+               : fmt::format("{} asks about tokens, and the model reads sets of numbers, as of max-retrieval",
+                             info.name);
+  }
   if (model.vocab_size > 0 && info.vocab_size > model.vocab_size) {
     return fmt::format("vocabulary: {} has {} tokens, the model knows {}", info.name, info.vocab_size,
                        model.vocab_size);

@@ -105,9 +105,10 @@ struct PredictorInfo {
   std::string transform, positions, dtype, device;
   std::string attention_path;  // "reference" or "streaming"
   std::int64_t num_parameters = 0;
-  std::int64_t vocab_size = 0;     // 0: any
-  std::int64_t train_length = 0;   // 0: unknown
-  std::int64_t max_positions = 0;  // 0: unlimited
+  std::int64_t vocab_size = 0;           // 0: any
+  TaskInput input = TaskInput::kTokens;  // tasks of another input are not asked; with a vocabulary of 0 any is
+  std::int64_t train_length = 0;         // 0: unknown
+  std::int64_t max_positions = 0;        // 0: unlimited
 };
 
 // A model. No state between calls. A real model reads Sample::tokens and the positions and targets in `scored` (targets

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "checkpoint/set_model.h"
 
 namespace lenbench {
 namespace {
@@ -128,9 +129,11 @@ void check_config(const DecoderConfig& config, const std::string& where) {
   }
   check_positions(config, where);
   check_attention(config, where);
+  if (config.item_classes != 0) check_set_model(config, where);
 }
 
 std::vector<TensorSpec> tensor_specs(const DecoderConfig& config) {
+  if (config.item_classes > 0) return set_tensor_specs(config);
   const std::int64_t width = config.hidden_size, inner = config.intermediate_size;
   const std::int64_t queries = config.num_heads * config.head_dim, keys = config.num_kv_heads * config.head_dim;
   const std::int64_t scaled = config.num_scaled_heads();

@@ -11,6 +11,7 @@
 //                         (1, 2), is then the value training started from
 //   theta                 true: scores of scaled heads are divided by exp(self_attn.attn_scale_log_theta) (false)
 //   adaptive_temperature  true: softmax with adaptive temperature (false); entmax_alpha must be 1
+//   item_classes          above 0: a model of sets with so many classes, see set_model.h (0)
 // A file with one of these set is not a model of the reference, so its architecture name differs and the reference's
 // own loader refuses it.
 #pragma once
@@ -47,10 +48,13 @@ struct DecoderConfig {
   double entmax_alpha = 1.0;  // 1: softmax; else entmax in (1, 2]
   bool alpha_learnable = false;
   bool adaptive_temperature = false;
-  std::int64_t topk_size = 0;  // > 0: softmax over the K largest scores; entmax_alpha is then 1
+  std::int64_t item_classes = 0;  // > 0: no decoder but a model of sets (set_model.h), with so many classes
+  std::int64_t topk_size = 0;     // > 0: softmax over the K largest scores; entmax_alpha is then 1
 
   bool operator==(const DecoderConfig&) const = default;
 
+  // Ids that the model can answer with: all, or the classes of a model of sets.
+  std::int64_t num_outputs() const { return item_classes > 0 ? item_classes : vocab_size; }
   // Heads that the length scale or theta applies to: under nape those without a bias, else all.
   std::int64_t num_scaled_heads() const;
   // The name of the attention transform as in `lenbench list transforms`, e.g. "asentmax", with what that name leaves

@@ -74,6 +74,7 @@ struct ComputationKeys {
 // The `lenbench` object.
 struct OwnKeys {
   bool apply_alibi = false, alpha_learnable = false, theta = false, adaptive_temperature = false;
+  std::int64_t item_classes = 0;
 
   template <class Visitor, class Self>
   static void fields(Visitor&& visit, Self& self) {
@@ -81,6 +82,7 @@ struct OwnKeys {
     visit.defaulted("alpha_learnable", self.alpha_learnable);
     visit.defaulted("theta", self.theta);
     visit.defaulted("adaptive_temperature", self.adaptive_temperature);
+    visit.defaulted("item_classes", self.item_classes);
   }
 };
 
@@ -307,6 +309,7 @@ DecoderConfig parse_config(std::string_view text, const std::string& where) {
   config.entmax_alpha = keys.entmax_alpha;
   config.alpha_learnable = own.alpha_learnable;
   config.adaptive_temperature = own.adaptive_temperature;
+  config.item_classes = own.item_classes;
   if (keys.attn_type.value_or("regular") == "topk") {
     config.topk_size = *keys.topk_size;
     if (config.topk_size < 1) throw Error(where + ": topk_size must be at least 1");
@@ -318,7 +321,7 @@ DecoderConfig parse_config(std::string_view text, const std::string& where) {
 Json config_to_json(const DecoderConfig& config) {
   check_config(config, "configuration");
   const OwnKeys own{config.positions == "alibi", config.alpha_learnable, config.attn_scale_type == "theta",
-                    config.adaptive_temperature};
+                    config.adaptive_temperature, config.item_classes};
   const bool is_own = !fields_equal(own, OwnKeys{});
   ComputationKeys keys;
   keys.vocab_size = config.vocab_size;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "checkpoint/set_model.h"
+
 namespace lenbench {
 namespace {
 
@@ -22,6 +24,7 @@ std::int64_t evaluation_chunk_tokens(const DecoderConfig& config, std::int64_t b
 
 std::int64_t predicted_evaluation_bytes(const DecoderConfig& config, std::int64_t element, std::int64_t batch,
                                         std::int64_t tokens, std::int64_t judged) {
+  if (config.item_classes > 0) return predicted_set_bytes(config, element, batch, tokens);
   const std::int64_t queries = config.num_heads * config.head_dim, keys = config.num_kv_heads * config.head_dim;
   // While a layer attends: ids, residual stream, q, q as the kernels want it, result, k and v of every row, and the
   // statistics of every row and head.

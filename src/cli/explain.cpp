@@ -45,7 +45,8 @@ std::string explain_text(const Task& task) {
   for (const NamedToken& special : named_specials(info)) {
     specials.push_back(fmt::format("{} {}", special.name, special.token));
   }
-  text += fmt::format("vocabulary: {} tokens ({})\n", info.vocab_size, join(specials, ", "));
+  text += fmt::format("vocabulary: {} tokens{}\n", info.vocab_size,
+                      specials.empty() ? "" : " (" + join(specials, ", ") + ")");
   const std::int64_t shortest = task.min_length();
   text += fmt::format("shortest length: {}, which feeds up to {} tokens\n", shortest, task.total_tokens(shortest));
   const std::int64_t usual = std::max<std::int64_t>(1024, shortest);

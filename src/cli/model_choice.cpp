@@ -76,6 +76,7 @@ PredictorInfo describe_unloaded(const ModelChoice& choice) {
   info.positions = checkpoint.config().positions;
   info.num_parameters = num_parameters(checkpoint.config());
   info.vocab_size = checkpoint.config().vocab_size;
+  info.input = checkpoint.config().item_classes > 0 ? TaskInput::kItems : TaskInput::kTokens;
   info.train_length = checkpoint.origin().train_length;
   return info;
 }

@@ -17,6 +17,7 @@
 #include "checkpoint/safetensors.h"
 
 #include "model/rms_norm.h"
+#include "model/set_model.h"
 
 namespace lenbench {
 namespace {
@@ -58,18 +59,35 @@ TransformSpec transform_spec(const DecoderConfig& config) {
   return spec;
 }
 
-Decoder::Decoder(DecoderConfig config, std::vector<NamedTensor> parameters)
+SequenceModel::SequenceModel(DecoderConfig config, std::vector<NamedTensor> parameters)
     : config_(std::move(config)), parameters_(std::move(parameters)) {
   check_config(config_, "model");
   const std::vector<TensorSpec> specs = tensor_specs(config_);
-  if (specs.size() != parameters_.size()) throw std::invalid_argument("Decoder: wrong number of parameters");
+  if (specs.size() != parameters_.size()) throw std::invalid_argument("model: wrong number of parameters");
   for (std::size_t i = 0; i < specs.size(); ++i) {
     const auto& [name, tensor] = parameters_[i];
     if (name != specs[i].name || tensor.sizes() != at::IntArrayRef(specs[i].shape)) {
-      throw std::invalid_argument("Decoder: expected parameter " + specs[i].name + " " + shape_text(specs[i].shape) +
+      throw std::invalid_argument("model: expected parameter " + specs[i].name + " " + shape_text(specs[i].shape) +
                                   ", got " + name);
     }
   }
+}
+
+const at::Tensor& SequenceModel::parameter(const std::string& name) const {
+  for (const auto& [known, tensor] : parameters_) {
+    if (known == name) return tensor;
+  }
+  throw std::invalid_argument("model: no parameter " + name);
+}
+
+std::unique_ptr<SequenceModel> make_model(DecoderConfig config, std::vector<NamedTensor> parameters) {
+  if (config.item_classes > 0) return std::make_unique<SetModel>(std::move(config), std::move(parameters));
+  return std::make_unique<Decoder>(std::move(config), std::move(parameters));
+}
+
+Decoder::Decoder(DecoderConfig config, std::vector<NamedTensor> parameters)
+    : SequenceModel(std::move(config), std::move(parameters)) {
+  if (config_.item_classes > 0) throw std::invalid_argument("Decoder: the configuration is that of a model of sets");
   position_ = make_position(position_spec(config_));
   transform_ = std::make_shared<AttentionTransform>(transform_spec(config_), config_.num_heads, config_.hidden_size,
                                                     position_->scaled_heads());
@@ -98,15 +116,6 @@ Decoder::Decoder(DecoderConfig config, std::vector<NamedTensor> parameters)
     layers_.push_back(std::move(layer));
   }
 }
-
-const at::Tensor& Decoder::parameter(const std::string& name) const {
-  for (const auto& [known, tensor] : parameters_) {
-    if (known == name) return tensor;
-  }
-  throw std::invalid_argument("Decoder: no parameter " + name);
-}
-
-at::ScalarType Decoder::dtype() const { return embedding_VE_.scalar_type(); }
 
 at::Tensor Decoder::norm(const at::Tensor& x, const at::Tensor& weight_E) const {
   return rms_norm(x, weight_E, config_.rms_norm_eps);

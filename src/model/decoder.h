@@ -55,36 +55,66 @@ struct EvaluationRequest {
   std::vector<RowStatistics>* wanted_rows = nullptr;
 };
 
-class Decoder {
+// What can be trained and asked: a configuration, its parameters, and outputs at the rows that are wanted.
+class SequenceModel {
  public:
-  // `parameters` are exactly those of tensor_specs(config), in that order, of one type (fp32 or fp64) and device;
-  // std::invalid_argument otherwise. Tensors are shared, not copied: an optimizer that changes them in place changes
-  // the model. Throws Error for a configuration out of range.
-  Decoder(DecoderConfig config, std::vector<NamedTensor> parameters);
-
-  // New parameters on the CPU; a pure function of its arguments for one version of LibTorch.
-  static Decoder initialise(const DecoderConfig& config, std::uint64_t seed, const InitOptions& options = {},
-                            at::ScalarType dtype = at::kFloat);
-
+  virtual ~SequenceModel() = default;
   const DecoderConfig& config() const { return config_; }
   const std::vector<NamedTensor>& parameters() const { return parameters_; }
   // std::invalid_argument for an unknown name.
   const at::Tensor& parameter(const std::string& name) const;
-  at::ScalarType dtype() const;
+  at::ScalarType dtype() const { return parameters_.front().second.scalar_type(); }
   // [H]; see Probe::head_has_position.
-  std::vector<bool> head_has_position() const { return position_->head_has_position(); }
+  virtual std::vector<bool> head_has_position() const = 0;
+  // The last key that the row of a token sees, and the key that a token is, for positions of any shape; -1 stays -1.
+  virtual at::Tensor last_keys(const at::Tensor& positions) const { return positions; }
+  virtual at::Tensor keys_of(const at::Tensor& positions) const { return positions; }
 
-  // Training: logits [N, V] at `rows_N` (int64, b * T + t), differentiable in every parameter that requires a
-  // gradient. Nothing is chunked: T is meant to be short.
-  at::Tensor forward(const at::Tensor& tokens_BT, const at::Tensor& rows_N) const;
+  // Training: logits [N, num_outputs] at `rows_N` (int64, b * T + t), differentiable in every parameter that requires a
+  // gradient.
+  virtual at::Tensor forward(const at::Tensor& tokens_BT, const at::Tensor& rows_N) const = 0;
+  // Evaluation, without gradient: what logits() reads at the wanted rows, [B, Q, E]; rows with position -1 hold finite
+  // values without meaning.
+  virtual at::Tensor hidden(const EvaluationRequest& request) const = 0;
+  // [N, E] from `hidden` to [N, config().num_outputs()].
+  virtual at::Tensor logits(const at::Tensor& hidden_NE) const = 0;
 
-  // Evaluation, without gradient, in chunks of T: the output of the final norm at the wanted rows, [B, Q, E]; rows
-  // with position -1 hold finite values without meaning. The last layer computes queries and MLP for the wanted rows
-  // only (all rows under kAll). Peak memory is about 5 * B * T * max(E, H * D) elements plus a constant.
-  at::Tensor hidden(const EvaluationRequest& request) const;
+ protected:
+  // `parameters` are exactly those of tensor_specs(config), in that order, of one type (fp32 or fp64) and device;
+  // std::invalid_argument otherwise. Tensors are shared, not copied: an optimizer that changes them in place changes
+  // the model. Throws Error for a configuration out of range.
+  SequenceModel(DecoderConfig config, std::vector<NamedTensor> parameters);
 
-  // [N, E] from `hidden` to [N, V].
-  at::Tensor logits(const at::Tensor& hidden_NE) const;
+  DecoderConfig config_;
+  std::vector<NamedTensor> parameters_;
+};
+
+// New parameters on the CPU for any configuration; a pure function of its arguments for one version of LibTorch.
+std::vector<NamedTensor> initial_parameters(const DecoderConfig& config, std::uint64_t seed,
+                                            const InitOptions& options = {}, at::ScalarType dtype = at::kFloat);
+
+// The model that the configuration describes, a decoder or a model of sets (set_model.h).
+std::unique_ptr<SequenceModel> make_model(DecoderConfig config, std::vector<NamedTensor> parameters);
+
+class Decoder final : public SequenceModel {
+ public:
+  // Requires config.item_classes == 0.
+  Decoder(DecoderConfig config, std::vector<NamedTensor> parameters);
+
+  // From initial_parameters().
+  static Decoder initialise(const DecoderConfig& config, std::uint64_t seed, const InitOptions& options = {},
+                            at::ScalarType dtype = at::kFloat);
+
+  std::vector<bool> head_has_position() const override { return position_->head_has_position(); }
+
+  // Nothing is chunked: T is meant to be short.
+  at::Tensor forward(const at::Tensor& tokens_BT, const at::Tensor& rows_N) const override;
+
+  // In chunks of T: the output of the final norm. The last layer computes queries and MLP for the wanted rows only (all
+  // rows under kAll). Peak memory is about 5 * B * T * max(E, H * D) elements plus a constant.
+  at::Tensor hidden(const EvaluationRequest& request) const override;
+
+  at::Tensor logits(const at::Tensor& hidden_NE) const override;
 
   // Rows that `hidden` handles at a time in projections and MLP, per batch row.
   std::int64_t chunk_tokens(std::int64_t batch) const;
@@ -110,8 +140,6 @@ class Decoder {
   AttendRequest attend_request(const Layer& layer, Projected projected, at::Tensor positions_BQ) const;
   Projected project(const Layer& layer, const at::Tensor& x_BTE, bool with_queries) const;
 
-  DecoderConfig config_;
-  std::vector<NamedTensor> parameters_;
   std::shared_ptr<const PositionEncoding> position_;
   std::shared_ptr<const AttentionTransform> transform_;
   std::vector<double> slopes_;

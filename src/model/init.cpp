@@ -36,8 +36,8 @@ void check_options(const DecoderConfig& config, const InitOptions& options) {
 
 }  // namespace
 
-Decoder Decoder::initialise(const DecoderConfig& config, std::uint64_t seed, const InitOptions& options,
-                            at::ScalarType dtype) {
+std::vector<NamedTensor> initial_parameters(const DecoderConfig& config, std::uint64_t seed, const InitOptions& options,
+                                            at::ScalarType dtype) {
   const at::NoGradGuard no_grad;
   check_config(config, "model");
   check_options(config, options);
@@ -64,7 +64,7 @@ Decoder Decoder::initialise(const DecoderConfig& config, std::uint64_t seed, con
       } else {
         fill_initial(tensor, ours->second, generator);
       }
-    } else if (spec.name.ends_with("norm.weight")) {
+    } else if (spec.name.ends_with("norm.weight") || spec.name.ends_with(".bias")) {
       tensor.zero_();
     } else if (spec.name == "model.embed_tokens.weight") {
       tensor.normal_(0.0, options.embedding_std, generator);
@@ -76,7 +76,12 @@ Decoder Decoder::initialise(const DecoderConfig& config, std::uint64_t seed, con
     }
     parameters.emplace_back(spec.name, std::move(tensor));
   }
-  return Decoder(config, std::move(parameters));
+  return parameters;
+}
+
+Decoder Decoder::initialise(const DecoderConfig& config, std::uint64_t seed, const InitOptions& options,
+                            at::ScalarType dtype) {
+  return Decoder(config, initial_parameters(config, seed, options, dtype));
 }
 
 }  // namespace lenbench

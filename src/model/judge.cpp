@@ -41,16 +41,16 @@ void judge_rows(const at::Tensor& logits, std::span<const std::int32_t> targets,
 
 }  // namespace
 
-JudgedRows judge(const Decoder& decoder, const at::Tensor& hidden_NE, std::span<const std::int32_t> targets) {
+JudgedRows judge(const SequenceModel& model, const at::Tensor& hidden_NE, std::span<const std::int32_t> targets) {
   const at::NoGradGuard no_grad;
-  const std::int64_t rows = hidden_NE.size(0), vocab = decoder.config().vocab_size;
-  const std::int64_t chunk = std::max<std::int64_t>(1, kLogitBytes / (8 * vocab));
+  const std::int64_t rows = hidden_NE.size(0), outputs = model.config().num_outputs();
+  const std::int64_t chunk = std::max<std::int64_t>(1, kLogitBytes / (8 * outputs));
   JudgedRows judged;
   judged.argmax.reserve(targets.size());
   judged.nll.reserve(targets.size());
   for (std::int64_t begin = 0; begin < rows; begin += chunk) {
     const std::int64_t end = std::min(rows, begin + chunk);
-    judge_rows(decoder.logits(hidden_NE.slice(0, begin, end)),
+    judge_rows(model.logits(hidden_NE.slice(0, begin, end)),
                targets.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)), judged);
   }
   return judged;

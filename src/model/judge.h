@@ -17,8 +17,8 @@ struct JudgedRows {
 };
 
 // Rows of `hidden_NE` against `targets` [N], in chunks so that the logits held at a time stay under
-// kLogitBytes (or one row). Requires targets in [0, V).
-JudgedRows judge(const Decoder& decoder, const at::Tensor& hidden_NE, std::span<const std::int32_t> targets);
+// kLogitBytes (or one row). Requires targets in [0, num_outputs).
+JudgedRows judge(const SequenceModel& model, const at::Tensor& hidden_NE, std::span<const std::int32_t> targets);
 
 // The same of logits that are already there, of any device and floating type.
 JudgedRows judge_logits(const at::Tensor& logits_NV, std::span<const std::int32_t> targets);

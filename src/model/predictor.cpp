@@ -1,4 +1,4 @@
-// The Predictor over a decoder: batches, judged rows, probes, memory.
+// The Predictor over a model: batches, judged rows, probes, memory.
 #include "model/predictor.h"
 
 #include <ATen/Parallel.h>
@@ -27,16 +27,17 @@ namespace {
 
 std::string first_line(const std::string& text) { return printable(text.substr(0, text.find('\n'))); }
 
-class DecoderPredictor final : public Predictor {
+class ModelPredictor final : public Predictor {
  public:
-  DecoderPredictor(Decoder decoder, PredictorInfo info, AttentionPath path)
-      : decoder_(std::move(decoder)), info_(std::move(info)), path_(path) {
-    const DecoderConfig& config = decoder_.config();
+  ModelPredictor(std::unique_ptr<SequenceModel> model, PredictorInfo info, AttentionPath path)
+      : model_(std::move(model)), info_(std::move(info)), path_(path) {
+    const DecoderConfig& config = model_->config();
+    info_.input = config.item_classes > 0 ? TaskInput::kItems : TaskInput::kTokens;
     info_.num_parameters = num_parameters(config);
     info_.vocab_size = config.vocab_size;
     info_.transform = config.transform_name();
     info_.positions = config.positions;
-    info_.dtype = decoder_.dtype() == at::kDouble ? "float64" : "float32";
+    info_.dtype = model_->dtype() == at::kDouble ? "float64" : "float32";
   }
 
   const PredictorInfo& info() const override { return info_; }
@@ -62,7 +63,7 @@ class DecoderPredictor final : public Predictor {
   }
 
   std::int64_t predicted_bytes(std::int64_t rows, std::int64_t tokens, std::int64_t scored) const override {
-    return predicted_evaluation_bytes(decoder_.config(), decoder_.dtype() == at::kDouble ? 8 : 4, rows, tokens, scored);
+    return predicted_evaluation_bytes(model_->config(), model_->dtype() == at::kDouble ? 8 : 4, rows, tokens, scored);
   }
 
  private:
@@ -79,7 +80,8 @@ class DecoderPredictor final : public Predictor {
         if (id < 0 || id >= info_.vocab_size) refuse(id, "token", static_cast<std::int64_t>(t));
       }
       for (const ScoredToken& scored : samples[s].scored) {
-        if (scored.target < 0 || scored.target >= info_.vocab_size) refuse(scored.target, "target", scored.position);
+        if (scored.target < 0 || scored.target >= model_->config().num_outputs())
+          refuse(scored.target, "target", scored.position);
         if (scored.position < 0 || scored.position >= std::ssize(samples[s].tokens)) {
           throw Error(where() + ": judged position " + std::to_string(scored.position) + " is outside its " +
                       std::to_string(samples[s].tokens.size()) + " tokens");
@@ -94,7 +96,7 @@ class DecoderPredictor final : public Predictor {
     std::vector<HeadStats> stats;
     std::vector<RowStatistics> answer_rows;
     if (probe != nullptr && request.probe != ProbeRows::kNone) {
-      stats.resize(static_cast<std::size_t>(decoder_.config().num_layers * decoder_.config().num_heads));
+      stats.resize(static_cast<std::size_t>(model_->config().num_layers * model_->config().num_heads));
       evaluation.probe = request.probe;
       evaluation.stats = &stats;
       if (request.probe == ProbeRows::kAnswer) {
@@ -102,18 +104,18 @@ class DecoderPredictor final : public Predictor {
         evaluation.source_keys_BQ = source_keys(samples, evaluation.positions_BQ.size(1));
       }
     }
-    const at::Device device = decoder_.parameters().front().second.device();
+    const at::Device device = model_->parameters().front().second.device();
     evaluation.tokens_BT = evaluation.tokens_BT.to(device);
     evaluation.positions_BQ = evaluation.positions_BQ.to(device);
     if (evaluation.source_keys_BQ.defined()) evaluation.source_keys_BQ = evaluation.source_keys_BQ.to(device);
 
-    const at::Tensor hidden_BQE = decoder_.hidden(evaluation);
+    const at::Tensor hidden_BQE = model_->hidden(evaluation);
     std::vector<SamplePrediction> predictions;
     for (std::int64_t b = 0; b < std::ssize(samples); ++b) {
       const std::vector<ScoredToken>& scored = samples[static_cast<std::size_t>(b)].scored;
       std::vector<std::int32_t> targets;
       for (const ScoredToken& token : scored) targets.push_back(token.target);
-      JudgedRows judged = judge(decoder_, hidden_BQE.select(0, b).slice(0, 0, std::ssize(scored)), targets);
+      JudgedRows judged = judge(*model_, hidden_BQE.select(0, b).slice(0, 0, std::ssize(scored)), targets);
       SamplePrediction prediction;
       for (std::size_t i = 0; i < scored.size() && prediction.first_nonfinite < 0; ++i) {
         if (judged.argmax[i] < 0) prediction.first_nonfinite = scored[i].position;
@@ -154,14 +156,14 @@ class DecoderPredictor final : public Predictor {
         mask.mutable_data_ptr<bool>()[static_cast<std::int64_t>(b) * judged_rows + static_cast<std::int64_t>(i)] = true;
       }
     }
-    const auto num_heads = static_cast<std::size_t>(decoder_.config().num_heads);
+    const auto num_heads = static_cast<std::size_t>(model_->config().num_heads);
     const auto add = [&](const at::Tensor& mask_BQ, std::vector<HeadStats>& all) {
       if (!mask_BQ.any().item<bool>()) return;
       all.resize(layers.size() * num_heads);
       for (std::size_t l = 0; l < layers.size(); ++l) {
         std::vector<HeadStats> heads(num_heads);
-        add_statistics(layers[l], evaluation.positions_BQ, mask_BQ.to(evaluation.positions_BQ.device()),
-                       evaluation.source_keys_BQ, heads);
+        add_statistics(layers[l], model_->last_keys(evaluation.positions_BQ),
+                       mask_BQ.to(evaluation.positions_BQ.device()), evaluation.source_keys_BQ, heads);
         for (std::size_t h = 0; h < num_heads; ++h) all[l * num_heads + h].add(heads[h]);
       }
     };
@@ -172,10 +174,10 @@ class DecoderPredictor final : public Predictor {
   void add_probe(const std::vector<HeadStats>& stats, ProbeRows rows, Probe& probe) const {
     if (probe.heads.empty()) {
       probe.rows = rows;
-      probe.num_layers = decoder_.config().num_layers;
-      probe.num_heads = decoder_.config().num_heads;
+      probe.num_layers = model_->config().num_layers;
+      probe.num_heads = model_->config().num_heads;
       probe.heads.resize(stats.size());
-      probe.head_has_position = decoder_.head_has_position();
+      probe.head_has_position = model_->head_has_position();
     }
     if (probe.heads.size() != stats.size() || probe.rows != rows) {
       throw std::logic_error("Predictor: a probe holds statistics of another model or of other rows");
@@ -183,7 +185,7 @@ class DecoderPredictor final : public Predictor {
     for (std::size_t i = 0; i < stats.size(); ++i) probe.heads[i].add(stats[i]);
   }
 
-  Decoder decoder_;
+  std::unique_ptr<SequenceModel> model_;
   PredictorInfo info_;
   AttentionPath path_;
 };
@@ -203,8 +205,13 @@ void change_transform(DecoderConfig& config, const std::string& transform) {
 
 }  // namespace
 
+std::unique_ptr<Predictor> make_predictor(std::unique_ptr<SequenceModel> model, PredictorInfo info,
+                                          AttentionPath path) {
+  return std::make_unique<ModelPredictor>(std::move(model), std::move(info), path);
+}
+
 std::unique_ptr<Predictor> make_predictor(Decoder decoder, PredictorInfo info, AttentionPath path) {
-  return std::make_unique<DecoderPredictor>(std::move(decoder), std::move(info), path);
+  return make_predictor(std::make_unique<Decoder>(std::move(decoder)), std::move(info), path);
 }
 
 AttentionPath parse_attention_path(const std::string& name) {
@@ -230,10 +237,9 @@ std::unique_ptr<Predictor> open_predictor(const std::string& checkpoint_path, co
   }
   if (options.threads > 0) at::set_num_threads(options.threads);
   const Checkpoint checkpoint = Checkpoint::open(checkpoint_path);
-  Decoder loaded = load_decoder(checkpoint, dtype);
-  DecoderConfig config = loaded.config();
+  DecoderConfig config = checkpoint.config();
   change_transform(config, options.transform);
-  Decoder decoder(config, loaded.parameters());
+  std::unique_ptr<SequenceModel> model = make_model(config, load_parameters(checkpoint, dtype));
 
   PredictorInfo info;
   info.name = checkpoint.name();
@@ -241,7 +247,7 @@ std::unique_ptr<Predictor> open_predictor(const std::string& checkpoint_path, co
   info.device = "cpu";
   info.attention_path = options.attention_path;
   info.train_length = checkpoint.origin().train_length;
-  return make_predictor(std::move(decoder), std::move(info), path);
+  return make_predictor(std::move(model), std::move(info), path);
 }
 
 }  // namespace lenbench

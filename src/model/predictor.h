@@ -11,6 +11,7 @@
 namespace lenbench {
 
 // `info` is shown as it is, except that the model fills num_parameters, vocab_size, transform, positions, dtype.
+std::unique_ptr<Predictor> make_predictor(std::unique_ptr<SequenceModel> model, PredictorInfo info, AttentionPath path);
 std::unique_ptr<Predictor> make_predictor(Decoder decoder, PredictorInfo info, AttentionPath path);
 
 // Opens a checkpoint (checkpoint/checkpoint.h says what is refused) as `options` ask. `options.transform` may be

@@ -1,4 +1,4 @@
-// Loads and saves the weights of a decoder.
+// Loads and saves the weights of a model.
 #include "model/weights.h"
 
 #include <ATen/ops/empty.h>
@@ -46,7 +46,7 @@ at::Tensor to_tensor(const TensorView& view) {
   return tensor;
 }
 
-Decoder load_decoder(const Checkpoint& checkpoint, at::ScalarType dtype) {
+std::vector<NamedTensor> load_parameters(const Checkpoint& checkpoint, at::ScalarType dtype) {
   checkpoint.check_finite();
   std::vector<NamedTensor> parameters;
   for (const TensorSpec& spec : tensor_specs(checkpoint.config())) {
@@ -57,10 +57,17 @@ Decoder load_decoder(const Checkpoint& checkpoint, at::ScalarType dtype) {
     }
     parameters.emplace_back(spec.name, std::move(tensor));
   }
-  return Decoder(checkpoint.config(), std::move(parameters));
+  return parameters;
 }
 
-void save_checkpoint(const std::string& folder, const Decoder& decoder, const Origin& origin, Dtype stored) {
+Decoder load_decoder(const Checkpoint& checkpoint, at::ScalarType dtype) {
+  if (checkpoint.config().item_classes > 0) {
+    throw Error(printable(checkpoint.files().folder) + ": a model of sets; this needs a decoder, which reads tokens");
+  }
+  return Decoder(checkpoint.config(), load_parameters(checkpoint, dtype));
+}
+
+void save_checkpoint(const std::string& folder, const SequenceModel& model, const Origin& origin, Dtype stored) {
   const std::filesystem::path path(folder);
   std::error_code failed;
   std::filesystem::create_directories(path, failed);
@@ -69,7 +76,7 @@ void save_checkpoint(const std::string& folder, const Decoder& decoder, const Or
   }
   std::map<std::string, at::Tensor> converted;
   std::map<std::string, TensorSource> sources;
-  for (const auto& [name, parameter] : decoder.parameters()) {
+  for (const auto& [name, parameter] : model.parameters()) {
     const at::Tensor tensor = parameter.detach().to(at::kCPU, scalar_type(stored)).contiguous();
     const auto* data = static_cast<const std::byte*>(tensor.const_data_ptr());
     const TensorSource source{stored, tensor.sizes().vec(), {data, tensor.nbytes()}};
@@ -81,7 +88,7 @@ void save_checkpoint(const std::string& folder, const Decoder& decoder, const Or
     converted[name] = tensor;
     sources[name] = source;
   }
-  write_file_atomically((path / "config.json").string(), config_to_json(decoder.config()).dump(2) + "\n");
+  write_file_atomically((path / "config.json").string(), config_to_json(model.config()).dump(2) + "\n");
   write_file_atomically((path / "origin.json").string(), origin_text(origin));
   write_safetensors((path / "model.safetensors").string(), sources, {{"format", "pt"}});
 }

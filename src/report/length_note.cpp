@@ -16,7 +16,8 @@ std::optional<FactRange> tokens_of(const Record& record) {
     const auto longest = static_cast<double>(m.effective_tokens_max);
     return FactRange{longest, longest, longest};
   }
-  const auto found = m.facts.find("given_tokens");
+  auto found = m.facts.find("items");
+  if (found == m.facts.end()) found = m.facts.find("given_tokens");
   return found == m.facts.end() ? std::nullopt : std::optional(found->second);
 }
 

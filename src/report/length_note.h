@@ -11,8 +11,8 @@ namespace lenbench {
 inline constexpr double kLengthTolerance = 0.10;
 
 // "length 64: 78 tokens are given, 22 % more" when the tokens given (fed and not fed-back answers, mean over samples;
-// for perplexity the longest window) differ from the nominal length by more than kLengthTolerance; else, or where a
-// Record does not know them (no fact `given_tokens`), empty.
+// for perplexity the longest window; the fact `items` where a length counts something else) differ from the nominal
+// length by more than kLengthTolerance; else, or where a Record does not know them (no such fact), empty.
 std::string length_note(const Record& record);
 
 }  // namespace lenbench

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/names.h"
@@ -67,6 +68,21 @@ std::string note_of(const Record& record) {
   return "";
 }
 
+// Samples that fail although their answers are right: separators or the end token are wrong. Answers that failed
+// independently would leave answer^(answers a sample) of the samples whole.
+constexpr double kFramingGap = 0.2;
+
+std::string framing_note(const Measurement& m) {
+  if (!m.exact || !m.answer || m.exact->n == 0) return "";
+  const double answers = static_cast<double>(m.answer->n) / static_cast<double>(m.exact->n);
+  if (std::pow(m.answer->value, answers) - m.exact->value <= kFramingGap) return "";
+  return fmt::format(
+      "{:.1f} % of answers are right and {:.1f} % of samples: what fails stands between answers or behind them, such "
+      "as "
+      "the end token",
+      100 * m.answer->value, 100 * m.exact->value);
+}
+
 std::vector<std::string> line_of(const Record& record, bool is_perplexity, Notes& notes) {
   const Measurement& m = record.measurement;
   const bool ok = record.status == "ok";
@@ -78,7 +94,7 @@ std::vector<std::string> line_of(const Record& record, bool is_perplexity, Notes
     line.push_back(ok ? perplexity(m) : kNothing);
     line.push_back(ok ? number(m.bits_per_byte, "bits-per-byte") : kNothing);
   } else {
-    line.push_back(ok ? percent(m.exact, !m.answer) : kNothing);
+    line.push_back(ok ? percent(m.exact, !m.answer) + notes.mark(framing_note(m)) : kNothing);
     line.push_back(ok ? percent(m.answer, true) : kNothing);
   }
   line.push_back(ok ? entropies(m) : kNothing);

@@ -45,9 +45,9 @@ struct Judged {
   at::Tensor targets_N;
 };
 
-Judged judge(const Decoder& decoder, const TrainBatch& batch) {
+Judged judge(const SequenceModel& model, const TrainBatch& batch) {
   const at::Tensor tokens_BT = tensor_of(batch.ids).view({batch.rows, batch.tokens});
-  return {decoder.forward(tokens_BT, tensor_of(batch.scored_flat)), tensor_of(batch.targets)};
+  return {model.forward(tokens_BT, tensor_of(batch.scored_flat)), tensor_of(batch.targets)};
 }
 
 at::Tensor right_rows(const Judged& judged) { return judged.logits_NV.argmax(-1).eq(judged.targets_N); }
@@ -60,13 +60,13 @@ struct Validation {
   double token_accuracy = 0, exact_match = 0, nats = 0;
 };
 
-Validation validate(const Decoder& decoder, const std::vector<Sample>& samples) {
+Validation validate(const SequenceModel& model, const std::vector<Sample>& samples) {
   const c10::NoGradGuard no_grad;
   double right = 0, exact = 0, nats = 0, count = 0;
   for (std::size_t first = 0; first < samples.size(); first += kValidationBatch) {
     const std::size_t last = std::min(samples.size(), first + kValidationBatch);
-    const Judged judged = judge(decoder, pack({samples.begin() + static_cast<std::ptrdiff_t>(first),
-                                               samples.begin() + static_cast<std::ptrdiff_t>(last)}));
+    const Judged judged = judge(model, pack({samples.begin() + static_cast<std::ptrdiff_t>(first),
+                                             samples.begin() + static_cast<std::ptrdiff_t>(last)}));
     const auto tokens = static_cast<double>(judged.targets_N.numel());
     const at::Tensor rows = right_rows(judged).contiguous();
     const bool* row = rows.const_data_ptr<bool>();
@@ -118,6 +118,14 @@ class Trainer {
       if (id >= 0) model[key] = id;
     }
     config_ = parse_config(dump_json(model), options.recipe_path + ": model");
+    const bool items = tasks_.validation().info().input == TaskInput::kItems;
+    if (items != (config_.item_classes > 0)) {
+      throw Error(options.recipe_path + ": model: " +
+                  (items ? tasks_.validation_task() +
+                               " needs a model of sets: {\"lenbench\": {\"item_classes\": 10}}, one layer, no positions"
+                         : "lenbench.item_classes makes a model of sets, and " + tasks_.validation_task() +
+                               " asks about tokens; leave it out"));
+    }
     position_.seed = recipe_.seed;
     position_.recipe_sha256 = sha256_hex(dump_json(recipe_json(recipe_)) + tasks_.documents_sha256());
   }
@@ -175,9 +183,9 @@ class Trainer {
   }
 
   void start_attempt_weights() {
-    decoder_.emplace(Decoder::initialise(config_, position_.seed, init_options(recipe_.init)));
-    for (const auto& [name, parameter] : decoder_->parameters()) parameter.set_requires_grad(true);
-    optimizer_.emplace(decoder_->parameters(), recipe_.optimizer);
+    model_ = make_model(config_, initial_parameters(config_, position_.seed, init_options(recipe_.init)));
+    for (const auto& [name, parameter] : model_->parameters()) parameter.set_requires_grad(true);
+    optimizer_.emplace(model_->parameters(), recipe_.optimizer);
   }
 
   void start_attempt() {
@@ -206,7 +214,7 @@ class Trainer {
       report_or_save(elapsed / static_cast<double>(position_.step - first_step));
       const bool last = position_.step == recipe_.steps;
       if (position_.step % recipe_.validation.every_steps == 0 || last || position_.step == recipe_.restart.at_step) {
-        last_validation_ = validate(*decoder_, validation_);
+        last_validation_ = validate(*model_, validation_);
         const double right = last_validation_.token_accuracy;
         log_->append({{"step", position_.step},
                       {"validation_accuracy", right},
@@ -234,7 +242,7 @@ class Trainer {
   // False when loss or gradient was not finite and another attempt is to be made; throws when there is none left.
   bool train_step(const TrainBatch& batch) {
     const double learning_rate = learning_rate_at(recipe_, batch.step, position_.attempts);
-    const Judged judged = judge(*decoder_, batch);
+    const Judged judged = judge(*model_, batch);
     const at::Tensor loss = at::cross_entropy_loss(judged.logits_NV, judged.targets_N);
     loss.backward();
     const double norm = optimizer_->gradient_norm();
@@ -310,7 +318,7 @@ class Trainer {
                     {"validation_length", std::to_string(recipe_.validation.length)},
                     {"lenbench", std::string(version())},
                     {"commit", std::string(commit())}};
-    save_checkpoint(folder(), *decoder_, origin, save_dtype(recipe_.save_dtype));
+    save_checkpoint(folder(), *model_, origin, save_dtype(recipe_.save_dtype));
     log_->append({{"event", "end"},
                   {"step", position_.step},
                   {"seed", position_.seed},
@@ -328,7 +336,7 @@ class Trainer {
   std::vector<Sample> validation_;
   DecoderConfig config_;
   TrainPosition position_;
-  std::optional<Decoder> decoder_;
+  std::unique_ptr<SequenceModel> model_;
   std::optional<AdamW> optimizer_;
   std::optional<TrainLog> log_;
   double loss_ = 0, train_accuracy_ = 0;

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "tasks/catalog.h"
 #include "tests/bench/expect_error.h"
 #include "tests/bench/fake_task.h"
 
@@ -72,6 +73,23 @@ TEST(Plan, SkipsWithReasons) {
   const RunPlan vocabulary = make_plan(request_of({fake_task()}, {64}), small);
   ASSERT_EQ(vocabulary.skipped.size(), 1U);
   EXPECT_EQ(vocabulary.skipped[0].reason, "vocabulary: fake has 10 tokens, the model knows 9");
+}
+
+// A vocabulary large enough is not enough: ids of numbers are no tokens. A model without a vocabulary may be asked
+// anything.
+TEST(Plan, SetsAndTokensAreNotMixed) {
+  const std::shared_ptr<const Task> sets = make_task(parse_task_spec("max-retrieval"));
+  PredictorInfo reads_tokens, reads_sets;
+  reads_tokens.vocab_size = reads_sets.vocab_size = sets->info().vocab_size;
+  reads_sets.input = TaskInput::kItems;
+  const RunPlan numbers = make_plan(request_of({sets}, {16}), reads_tokens);
+  ASSERT_EQ(numbers.skipped.size(), 1U);
+  EXPECT_THAT(numbers.skipped[0].reason, HasSubstr("a set of numbers, and the model reads tokens"));
+  const RunPlan tokens = make_plan(request_of({fake_task()}, {64}), reads_sets);
+  ASSERT_EQ(tokens.skipped.size(), 1U);
+  EXPECT_THAT(tokens.skipped[0].reason, HasSubstr("the model reads sets of numbers"));
+  EXPECT_EQ(make_plan(request_of({sets}, {16}), reads_sets).cells.size(), 1U);
+  EXPECT_EQ(make_plan(request_of({sets, fake_task()}, {16}), {}).cells.size(), 2U);
 }
 
 TEST(Plan, SampleCountsByLengthAndByWhatIsThere) {

@@ -35,7 +35,8 @@ TEST(ExecParity, RecordsAreThoseOfTheNativePathFrom64To4096) {
   const std::string python = python_with_numpy();
   if (python.empty()) GTEST_SKIP() << "numpy is not installed (python3-numpy)";
   const std::string folder = std::string(LENBENCH_RESULTS) + "/checkpoints/recall-softmax-nape";
-  const std::string program = "exec:" + python + " " + LENBENCH_TEST_DATA + "/exec/numpy_decoder.py " LENBENCH_PYTHON " " + folder;
+  const std::string program =
+      "exec:" + python + " " + LENBENCH_TEST_DATA + "/exec/numpy_decoder.py " LENBENCH_PYTHON " " + folder;
   const std::vector<std::string> what = {"--tasks", "recall", "--lengths", "64..4096", "--samples", "4,4,4,4,2,1,1"};
   std::vector<std::string> native_words = what;
   native_words.insert(native_words.end(), {"--probe", "none", "--threads", "1"});
@@ -56,7 +57,8 @@ TEST(ExecParity, PerplexityAgreesWithTheNativePath) {
   const std::string python = python_with_numpy();
   if (python.empty()) GTEST_SKIP() << "numpy is not installed (python3-numpy)";
   const std::string folder = std::string(LENBENCH_RESULTS) + "/checkpoints/lm-softmax-nape";
-  const std::string program = "exec:" + python + " " + LENBENCH_TEST_DATA + "/exec/numpy_decoder.py " LENBENCH_PYTHON " " + folder;
+  const std::string program =
+      "exec:" + python + " " + LENBENCH_TEST_DATA + "/exec/numpy_decoder.py " LENBENCH_PYTHON " " + folder;
   const std::vector<std::string> what = {"--tasks", "text", "--lengths", "64,512", "--samples", "3"};
   std::vector<std::string> native_words = what;
   native_words.insert(native_words.end(), {"--probe", "none", "--threads", "1"});

@@ -117,12 +117,25 @@ TEST(Show, ExplainsATask) {
   const json explained = json::parse(lenbench({"show", "--explain", "--json", "mqmtar:slots=training"}).out);
   EXPECT_EQ(explained["task"], "mqmtar:slots=training");
   EXPECT_EQ(explained["examples"].size(), 2u);
-  EXPECT_EQ(explained["parameters"].size(), 4u);
+  EXPECT_EQ(explained["parameters"].size(), 5u);
 }
 
 TEST(Show, ATaskAloneIsNoSample) {
   EXPECT_TRUE(refused(lenbench({"show", "recall:density=4"}), 2, ":LENGTH:INDEX"));
   EXPECT_TRUE(refused(lenbench({"show", "--explain", "recal"}), 2, "did you mean 'recall'"));
+}
+
+// Bug D8: with --json the last line on standard output is the Record itself, for every convention of perplexity.
+TEST(Perplexity, TheLastLineIsForScripts) {
+  for (const char* task : {"text", "text:convention=sliding,stride=16", "text:convention=second-half",
+                           "text:convention=last-token,stride=40"}) {
+    const Outcome outcome =
+        lenbench({"run", "uniform", "--tasks", task, "--lengths", "64", "--samples", "9", "--json"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const json record = json::parse(lines_of(outcome.out).back());
+    EXPECT_NEAR(record["measurement"]["perplexity"].get<double>(), 261, 1e-9) << task;
+    EXPECT_EQ(record["question"]["metric"], "perplexity");
+  }
 }
 
 // Bug C10: a file of samples is a task of its own, and its bytes are part of the question.

@@ -41,6 +41,33 @@ TEST(TorchRun, RecordsSayWhereHeadsLookForRightAndWrongAnswers) {
   EXPECT_EQ(measured["heads_wrong"].size(), answers == right ? 0U : measured["heads"].size());
 }
 
+// Max Retrieval has models of its own, which answer nothing else, and other models do not answer it.
+TEST(TorchRun, SetsAreForModelsOfSets) {
+  const TempFolder folder;
+  const std::string path = folder.path("r.jsonl");
+  const Outcome outcome = lenbench({"run", "max-retrieval-asentmax", "--tasks", "max-retrieval", "--lengths", "16,64",
+                                    "--samples", "100", "--threads", "1", "-o", path},
+                                   bundled());
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const std::vector<std::string> lines = lines_of(slurp(path));
+  ASSERT_EQ(lines.size(), 2U);
+  for (const std::string& line : lines) {
+    const json record = json::parse(line), measured = record["measurement"];
+    EXPECT_GT(measured["exact"]["value"], 0.8);
+    EXPECT_EQ(measured["chance"], 0.1);
+    EXPECT_EQ(measured["heads"].size(), 1U);
+    EXPECT_EQ(measured["heads"][0]["rows"], 100);
+    EXPECT_GT(measured["heads"][0]["source_mass"], 0.5) << "its one head looks at the largest item";
+    EXPECT_EQ(record["subject"]["train_length"], 16);
+  }
+  const Outcome tokens = lenbench({"run", "max-retrieval-asentmax", "--tasks", "recall", "--lengths", "64"}, bundled());
+  EXPECT_TRUE(refused(tokens, 2, "sets of numbers"));
+  const Outcome sets =
+      lenbench({"run", "recall-asentmax-nape", "--tasks", "max-retrieval", "--lengths", "64"}, bundled());
+  EXPECT_TRUE(refused(sets, 2, "a set of numbers, and the model reads tokens"));
+  EXPECT_TRUE(refused(lenbench({"bench", "max-retrieval-asentmax", "--length", "64"}, bundled()), 2, "model of sets"));
+}
+
 TEST(TorchVerify, ExitsWithOneWhereLogitsDiffer) {
   const std::string model = kModels + "asentmax-nape";
   const Outcome same = lenbench(

@@ -34,6 +34,12 @@ TEST(LengthNote, SaysMoreAndFewerBeyondTheTolerance) {
 
 TEST(LengthNote, UnknownTokensHaveNone) { EXPECT_EQ(length_note(all("m", 64)), ""); }
 
+TEST(LengthNote, LengthsOfSetsCountItems) {
+  Record record = given(16, 33);
+  record.measurement.facts["items"] = {16, 16, 16};
+  EXPECT_EQ(length_note(record), "");
+}
+
 TEST(LengthNote, PerplexityCountsItsLongestWindow) {
   Record record = perplexity_record("m", 1024, 5);
   record.measurement.effective_tokens_min = 3;

@@ -45,6 +45,20 @@ TEST(RunTable, AccuracyAndDispersionSideBySide) {
   EXPECT_EQ(run_table({failed, probed_record()}), kTable);
 }
 
+// Bug B4: right answers in samples that fail are told apart from wrong answers. Eight answers a sample that are right
+// in 98 % would leave 85 % of the samples whole.
+TEST(RunTable, AnswersThatAreRightInSamplesThatFailAreNoted) {
+  Record record = probed_record();
+  record.measurement.answer = proportion_of(784, 800, 0.967, 0.988);
+  record.measurement.exact = proportion_of(0, 100, 0, 0.037);
+  const std::string text = run_table({record});
+  EXPECT_THAT(text, HasSubstr("| 0.0 (1) |"));
+  EXPECT_THAT(text,
+              HasSubstr("(1) 98.0 % of answers are right and 0.0 % of samples: what fails stands between answers"));
+  record.measurement.exact = proportion_of(70, 100, 0.604, 0.781);
+  EXPECT_THAT(run_table({record}), testing::Not(HasSubstr("(1)")));
+}
+
 TEST(RunTable, PerplexityHasItsOwnColumns) {
   Record record = perplexity_record("m", 1024, 12.3456);
   record.measurement.perplexity_low = 11;

@@ -126,6 +126,27 @@ Tokens recalled_dense(const Tokens& fed) {
   return answer;
 }
 
+// Default alphabets: fill 0, keys below 4096, values above. Pairs first, then keys in slots, each judged at its place.
+Tokens recalled_in_slots(const Tokens& fed) {
+  std::map<std::int32_t, std::int32_t> memory;
+  Tokens answer;
+  std::size_t t = 1;
+  for (; fed.at(t + 1) >= 4096; t += 2) memory[fed[t]] = fed[t + 1];
+  for (; t < fed.size(); ++t) {
+    if (fed[t] != 0) answer.push_back(memory.at(fed[t]));
+  }
+  return answer;
+}
+
+// Classes are below 10; the last number is the query.
+Tokens class_of_largest(const Tokens& fed) {
+  std::map<std::int32_t, std::int32_t> by_priority;
+  for (std::size_t t = 1; t < fed.size(); ++t) {
+    if (fed[t] < 10) by_priority[fed[t - 1]] = fed[t];
+  }
+  return {by_priority.rbegin()->second};
+}
+
 TEST(BruteForce, AgreesWithSolve) {
   const std::vector<std::pair<const char*, Program>> programs = {
       {"copy", copied},
@@ -142,6 +163,9 @@ TEST(BruteForce, AgreesWithSolve) {
       {"recall", recalled},
       {"recall:max-distance=32", recalled},
       {"recall-dense", recalled_dense},
+      {"mqar", recalled_in_slots},
+      {"mqar:gap=uniform", recalled_in_slots},
+      {"max-retrieval", class_of_largest},
   };
   for (const auto& [spec, program] : programs) {
     const std::unique_ptr<Task> task = make(spec);

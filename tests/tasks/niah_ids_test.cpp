@@ -99,6 +99,41 @@ TEST(NiahIds, HasTheStructureOfItsKind) {
   }
 }
 
+// Every needle task by RULER's name, 10,000 samples each over five lengths: a program that knows the marks and nothing
+// of the widths reads the prompt, and solve() must agree.
+TEST(NiahIds, BruteForceAgrees) {
+  for (const TaskAlias& alias : task_aliases()) {
+    const std::unique_ptr<Task> task = make(alias.name);
+    const std::int64_t least = task->min_length();
+    for (const std::int64_t length : {least, least + 1, least + 50, least + 130, least + 400}) {
+      for (std::uint64_t i = 0; i < 2000; ++i) {
+        const Sample sample = draw(*task, length, i);
+        // A needle is a mark, the symbols of the key (256..511), a separator, the symbols of the value (512..575).
+        std::multimap<Ids, Ids> needles;
+        Ids expected;
+        for (std::size_t at = 1; sample.tokens[at] != 583;) {
+          const std::int32_t mark = sample.tokens[at++];
+          if (mark != 576 && mark != 578) continue;
+          Ids key, value;
+          while (sample.tokens[at] >= 256 && sample.tokens[at] < 512) key.push_back(sample.tokens[at++]);
+          if (mark == 578) {
+            const auto [first, last] = needles.equal_range(key);
+            for (auto needle = first; needle != last; ++needle) {
+              expected.insert(expected.end(), needle->second.begin(), needle->second.end());
+            }
+            continue;
+          }
+          ASSERT_EQ(sample.tokens[at++], 577);
+          while (sample.tokens[at] >= 512 && sample.tokens[at] < 576) value.push_back(sample.tokens[at++]);
+          needles.emplace(key, value);
+        }
+        ASSERT_EQ(targets_of(sample), expected) << alias.name << " " << length << " " << i;
+        ASSERT_EQ(task->solve(sample.tokens, positions_of(sample)), expected);
+      }
+    }
+  }
+}
+
 TEST(NiahIds, FillsTheLengthExactlyOrToWithinANeedle) {
   for (const std::string haystack : {"noise", "essay", "needles"}) {
     const std::unique_ptr<Task> task = make("niah-ids:haystack=" + haystack);

@@ -42,6 +42,7 @@ TEST(SampleFile, EveryTaskComesBackAsItWasWritten) {
     EXPECT_EQ(info.version, task->info().version);
     EXPECT_EQ(info.parameters, task->info().parameters);
     EXPECT_EQ(info.metric, task->info().metric);
+    EXPECT_EQ(info.input, task->info().input);
     EXPECT_EQ(info.vocab_size, task->info().vocab_size);
     EXPECT_EQ(info.comparability, task->info().comparability);
     EXPECT_EQ(info.specials.bos, task->info().specials.bos);
@@ -133,6 +134,21 @@ TEST(SampleFile, RefusesWhatContradictsItself) {
               HasSubstr("source 4"));
   EXPECT_THAT(read_error(kHeader, {R"({"length":0,"tokens":[1],"scored":[{"position":0,"target":1}]})"}),
               HasSubstr("at least 1"));
+}
+
+// Bugs B5 and D2: a BOS stands at the front or nowhere, unless the same id ends texts.
+TEST(SampleFile, RefusesASecondBos) {
+  const auto header = [](const std::string& specials) {
+    return R"({"task":"mine","vocab_size":10,"samples":1,"specials":{)" + specials + "}}";
+  };
+  EXPECT_THAT(read_error(header(R"("bos":3)"), {kLine}), HasSubstr("set.jsonl:2: tokens[2] is the header's bos 3"));
+  EXPECT_EQ(read_error(header(R"("bos":1)"), {kLine}), "accepted");
+  EXPECT_EQ(read_error(header(R"("bos":3,"eos":3)"), {kLine}), "accepted");
+}
+
+TEST(SampleFile, SaysWhatItsIdsAre) {
+  EXPECT_THAT(read_error(R"({"task":"mine","vocab_size":10,"samples":1,"input":"words"})", {kLine}),
+              HasSubstr("tokens or items"));
 }
 
 // Bug L6: the same sample twice is an error.

@@ -70,6 +70,40 @@ TEST(Trainer, WritesACheckpointThatOpens) {
   EXPECT_EQ(run.log().back()["event"], "end");
 }
 
+nlohmann::ordered_json tiny_set_recipe() {
+  return nlohmann::ordered_json::parse(R"({
+    "name": "tiny-set", "method": "softmax", "steps": 300, "batch": 64,
+    "model": {
+      "architectures": ["LenbenchForCausalLM"], "model_type": "gemma2", "hidden_size": 32, "intermediate_size": 32,
+      "num_hidden_layers": 1, "num_attention_heads": 1, "num_key_value_heads": 1, "head_dim": 32,
+      "final_logit_softcapping": null, "apply_rotary": false, "apply_nape": false, "entmax_alpha": 1.0,
+      "lenbench": {"item_classes": 10}
+    },
+    "optimizer": {"learning_rate": 0.003, "warmup_steps": 10},
+    "lengths": {"low": 4, "high": 4, "grow_from": 4},
+    "sources": [{"task": "max-retrieval"}],
+    "validation": {"length": 4, "samples": 256, "every_steps": 300}
+  })");
+}
+
+// Chance is 0.1, the most frequent class gives about 0.4 of four items.
+TEST(Trainer, AModelOfSetsLearnsMaxRetrieval) {
+  TinyRun run(tiny_set_recipe());
+  run.train();
+  EXPECT_EQ(Checkpoint::open(run.output).config().item_classes, 10);
+  EXPECT_GT(run.log().back()["validation_accuracy"].get<double>(), 0.5);
+}
+
+TEST(Trainer, ModelAndTaskMustReadTheSame) {
+  auto json = tiny_set_recipe();
+  json["model"].erase("lenbench");
+  json["model"]["hidden_size"] = 2;
+  EXPECT_THAT(error_of([&] { TinyRun(json).train(); }), HasSubstr("max-retrieval needs a model of sets"));
+  json = tiny_set_recipe();
+  json["sources"][0]["task"] = "recall";
+  EXPECT_THAT(error_of([&] { TinyRun(json).train(); }), HasSubstr("asks about tokens"));
+}
+
 TEST(Trainer, LossFallsOnATaskThatASmallModelLearns) {
   auto json = tiny_recipe();
   json["steps"] = 300;
