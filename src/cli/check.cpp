@@ -9,7 +9,6 @@
 #include "base/names.h"
 #include "base/numbers.h"
 #include "bench/doubles.h"
-#include "checkpoint/torch_file.h"
 #include "cli/check_session.h"
 #include "cli/command.h"
 #include "cli/exec_flags.h"
@@ -29,7 +28,7 @@ namespace {
 bool is_record_file(const std::string& text) {
   std::error_code ignored;
   return !is_double(text) && !is_exec(text) && std::filesystem::is_regular_file(text, ignored) &&
-         !text.ends_with(".safetensors") && torch_file_kind(text) == TorchFile::kNone;
+         !text.ends_with(".safetensors");
 }
 
 class Check : public Command {

@@ -20,7 +20,4 @@ struct JudgedRows {
 // kLogitBytes (or one row). Requires targets in [0, num_outputs).
 JudgedRows judge(const SequenceModel& model, const at::Tensor& hidden_NE, std::span<const std::int32_t> targets);
 
-// The same of logits that are already there, of any device and floating type.
-JudgedRows judge_logits(const at::Tensor& logits_NV, std::span<const std::int32_t> targets);
-
 }  // namespace lenbench
