@@ -13,18 +13,19 @@ MAY_INCLUDE = {
     "record": {"base"},
     "checkpoint": {"base"},
     "bench": {"base", "stats", "tasks", "record", "checkpoint"},
+    "exec": {"base", "bench", "tasks"},
     "report": {"base", "stats", "record"},
     "verdict": {"base", "stats", "record", "report"},
     "kernels": set(),
     "attention": {"base", "kernels", "bench"},
     "model": {"base", "checkpoint", "attention", "bench", "tasks"},
     "train": {"base", "tasks", "bench", "checkpoint", "attention", "model"},
-    "cli": {"base", "stats", "tasks", "record", "checkpoint", "bench", "report", "verdict"},
+    "cli": {"base", "stats", "tasks", "record", "checkpoint", "bench", "report", "verdict", "exec"},
 }
 # Rooms above `bench` see only the seam to it.
-BENCH_SEAM = {"attention": {"bench/predictor.h", "bench/timing.h"}, "model": {"bench/predictor.h", "bench/backend.h"},
+BENCH_SEAM = {"exec": {"bench/predictor.h"}, "attention": {"bench/predictor.h", "bench/timing.h"}, "model": {"bench/predictor.h", "bench/backend.h"},
               "train": {"bench/predictor.h", "bench/backend.h"}}
-TASKS_SEAM = {"model": {"tasks/task.h"}}
+TASKS_SEAM = {"exec": {"tasks/task.h"}, "model": {"tasks/task.h"}}
 TORCH = re.compile(r'#include\s*[<"](ATen|torch|c10|caffe2)/')
 TORCH_ROOMS = {"attention", "model", "train"}
 MAX_LINES = 400

@@ -19,7 +19,7 @@ packages=(g++ cmake ninja-build ccache git ca-certificates python3
 figures=no
 for option in "$@"; do
   case "$option" in
-    --tests) packages+=(libgtest-dev libgmock-dev libxml2-utils) ;;
+    --tests) packages+=(libgtest-dev libgmock-dev libxml2-utils python3-numpy) ;;
     --lint) packages+=(clang-format) ;;
     --figures) figures=yes; packages+=(python3-venv) ;;
     *) echo "setup.sh: unknown option $option (known: --tests, --lint, --figures)" >&2; exit 2 ;;

@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/error.h"
 #include "record/answer_outcomes.h"
 #include "stats/intervals.h"
 
@@ -17,6 +18,7 @@ namespace lenbench {
 namespace {
 
 constexpr std::int32_t kNumBytes = 256;
+constexpr double kMostBytes = 9007199254740992;  // 2^53: whole numbers end here
 
 std::int64_t total(const std::vector<std::int64_t>& counts) {
   return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
@@ -115,12 +117,21 @@ void CellMeter::add_exact(const Sample& sample, const SamplePrediction& predicti
 void CellMeter::add_nats(const Sample& sample, const SamplePrediction& prediction, bool finite_sample) {
   CompensatedSum nats;
   std::int64_t num_tokens = 0;
+  // Of samples in a tokenizer's tokens, which say themselves how many bytes of text they judge.
+  const auto judged_bytes = sample.facts.find("judged_bytes");
+  if (judged_bytes != sample.facts.end() && finite_sample) {
+    if (!(judged_bytes->second >= 0 && judged_bytes->second < kMostBytes)) {
+      throw Error(fmt::format("fact 'judged_bytes' of sample {} is {}, no number of bytes", samples_ - 1,
+                              judged_bytes->second));
+    }
+    nll_bytes_ += static_cast<std::int64_t>(judged_bytes->second);
+  }
   for (std::size_t row = 0; finite_sample && row < sample.scored.size(); ++row) {
     const ScoredToken& scored = sample.scored[row];
     nats.add(prediction.nll[row]);
     nats_.add(prediction.nll[row]);
     ++num_tokens;
-    if (scored.target < kNumBytes) ++nll_bytes_;
+    if (byte_tokens_ && scored.target < kNumBytes) ++nll_bytes_;
     const std::size_t bucket = position_bucket(scored.position);
     if (buckets_.size() <= bucket) buckets_.resize(bucket + 1);
     buckets_[bucket].nats.add(prediction.nll[row]);
@@ -180,7 +191,7 @@ CellResult CellMeter::result() const {
     measurement.perplexity_low = low;
     measurement.perplexity_high = high;
   }
-  if (byte_tokens_ && nll_bytes_ > 0) {
+  if (nll_bytes_ > 0) {
     measurement.bits_per_byte = nats_.value() / std::log(2.0) / static_cast<double>(nll_bytes_);
   }
   return result;

@@ -32,10 +32,10 @@ struct CellResult {
 // count for exact match and token accuracy only. Intervals are Wilson 95 %; those of answers and tokens use the
 // effective count n / design effect, because answers of one sample are not independent.
 // Perplexity: exp of (sum of nats / scored tokens), with a ratio-estimator interval over samples. Bits per byte when
-// the tokens are bytes (task `text`). Buckets by judged position: [0,0], [1,1], [2,3], [4,7], ...
-// A sample with a non-finite logit has outcome 'x', is never right even where argmax equals the target, stays in every
-// denominator, and fails the Cell; for perplexity it adds neither nats nor tokens, and the perplexity is left
-// undefined.
+// the tokens are bytes (task `text`) or the samples say how many bytes of text they judge (fact `judged_bytes`).
+// Buckets by judged position: [0,0], [1,1], [2,3], [4,7], ... A sample with a non-finite logit has outcome 'x', is
+// never right even where argmax equals the target, stays in every denominator, and fails the Cell; for perplexity it
+// adds neither nats nor tokens, and the perplexity is left undefined.
 class CellMeter {
  public:
   explicit CellMeter(const Task& task);

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "bench/audit.h"
-#include "bench/doubles.h"
 #include "bench/runner.h"
 #include "cli/command.h"
 #include "cli/flag_set.h"
@@ -66,7 +65,7 @@ class Audit : public Command {
   }
 
   int run(const Parsed&) override {
-    if (is_double(model_)) throw Error("'" + model_ + "' is a double and computes nothing; audit needs a checkpoint");
+    choose_checkpoint(model_, "other ways to compute the same");
     const ModelChoice choice = choose_model(model_);
     const TaskSpec spec = parse_task_spec(task_);
     const std::unique_ptr<Task> task = make_task(spec, resources_for(spec.name, {}));

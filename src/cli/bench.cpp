@@ -8,12 +8,11 @@
 #include "base/json.h"
 #include "base/names.h"
 #include "base/numbers.h"
-#include "bench/doubles.h"
 #include "cli/backend_loader.h"
 #include "cli/command.h"
 #include "cli/flag_set.h"
 #include "cli/flags.h"
-#include "cli/paths.h"
+#include "cli/model_choice.h"
 #include "cli/record_input.h"
 #include "cli/samples.h"
 #include "cli/terminal.h"
@@ -93,9 +92,7 @@ class Bench : public Command {
     if (models_.size() > 1) throw Error("'bench' takes one checkpoint, not '" + models_[1] + "' as well");
     if (end_to_end_ && models_.empty()) throw Error("--end-to-end needs a checkpoint");
     if (!models_.empty()) {
-      if (is_double(models_[0]))
-        throw Error("'" + models_[0] + "' is a double and has no attention; name a checkpoint");
-      options.checkpoint_path = find_checkpoint(models_[0], {});
+      options.checkpoint_path = choose_checkpoint(models_[0], "attention");
       const TaskSpec spec = parse_task_spec(task_);
       options.sample = make_task(spec, resources_for(spec.name, {}))->draw({options.length, 0, 0, Split::kTest});
     }

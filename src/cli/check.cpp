@@ -11,6 +11,7 @@
 #include "bench/doubles.h"
 #include "cli/check_session.h"
 #include "cli/command.h"
+#include "cli/exec_flags.h"
 #include "cli/flag_set.h"
 #include "cli/flags.h"
 #include "cli/gate_files.h"
@@ -26,7 +27,8 @@ namespace {
 // A regular file that is no weights file holds Records.
 bool is_record_file(const std::string& text) {
   std::error_code ignored;
-  return !is_double(text) && std::filesystem::is_regular_file(text, ignored) && !text.ends_with(".safetensors");
+  return !is_double(text) && !is_exec(text) && std::filesystem::is_regular_file(text, ignored) &&
+         !text.ends_with(".safetensors");
 }
 
 class Check : public Command {
@@ -60,6 +62,7 @@ class Check : public Command {
     flags.value("--batch", batch_, "N", "CKPT: samples a forward pass; 0: from the memory budget");
     flags.value("--transform", transform_, "NAME", "CKPT: change the attention at inference, as `run` does");
     flags.value("--rope-scaling", rope_scaling_, "NAME:k=v", "CKPT: change RoPE at inference, as `run` does");
+    exec_.define(flags);
   }
 
   bool takes_extra() const override { return true; }
@@ -89,7 +92,7 @@ class Check : public Command {
       files.insert(files.end(), parsed.extra.begin(), parsed.extra.end());
       now = read_cells(files, subject_);
     } else {
-      SessionResult result = measure_against(baseline.cells, policy, read_session());
+      SessionResult result = measure_against(baseline.cells, policy, read_session(parsed));
       if (result.interrupted) {
         print_note("interrupted: no verdict");
         return kInterruptedExit;
@@ -117,7 +120,8 @@ class Check : public Command {
  private:
   void refuse_model_flags(const Parsed& parsed) const {
     for (const char* flag : {"--budget", "--all-samples", "--output", "--overwrite", "--text", "--device", "--dtype",
-                             "--threads", "--batch", "--transform", "--rope-scaling"}) {
+                             "--threads", "--batch", "--transform", "--rope-scaling", "--exec-timeout",
+                             "--exec-start-timeout"}) {
       if (parsed.has(flag)) throw Error(std::string(flag) + " is for a checkpoint; '" + target_ + "' is a Record file");
     }
   }
@@ -138,10 +142,11 @@ class Check : public Command {
     return policy;
   }
 
-  CheckSession read_session() const {
+  CheckSession read_session(const Parsed& parsed) const {
     if (!subject_.empty()) throw Error("--subject is for Record files");
     CheckSession session;
-    session.choice = choose_model(target_);
+    session.choice =
+        choose_model(target_, exec_.read(parsed, target_, {"--device", "--dtype", "--threads", "--transform", "--rope-scaling"}));
     session.open.device = device_;
     require_one_of(dtype_, "--dtype", {"float32", "float64"});
     session.open.dtype = dtype_;
@@ -174,6 +179,7 @@ class Check : public Command {
   std::vector<std::string> floors_, ceilings_, ratios_, documents_;
   bool fail_undecided_ = false, fail_new_ = false, allow_missing_ = false, json_ = false, all_samples_ = false;
   bool overwrite_ = false;
+  ExecFlags exec_;
 };
 
 }  // namespace

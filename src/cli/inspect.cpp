@@ -15,6 +15,7 @@
 #include "checkpoint/warnings.h"
 #include "cli/backend_loader.h"
 #include "cli/command.h"
+#include "cli/exec_flags.h"
 #include "cli/flag_set.h"
 #include "cli/flags.h"
 #include "cli/paths.h"
@@ -78,12 +79,20 @@ std::string window_text(const DecoderConfig& config) {
 class Inspect : public Command {
  public:
   void define(FlagSet& flags) override {
-    flags.positional("CKPT", model_, "Checkpoint folder or file, or a bundled name");
+    flags.positional("CKPT", model_, "Checkpoint folder or file, bundled name, or 'exec:COMMAND'");
     flags.flag("--json", json_, "One line of JSON");
     flags.flag("--time", time_, "Also time a short text and say what longer ones will take; needs LibTorch");
+    exec_.define(flags);
   }
 
-  int run(const Parsed&) override {
+  int run(const Parsed& parsed) override {
+    const ExecLimits limits = exec_.read(parsed, model_, {"--time"});
+    if (is_exec(model_)) {
+      ExecModel program(model_, limits);
+      program.start();
+      print_out(json_ ? program_json(program) : program_text(program));
+      return 0;
+    }
     const std::string path = find_checkpoint(model_, {});
     const Checkpoint checkpoint = Checkpoint::open(path);
     checkpoint.check_finite();
@@ -177,6 +186,7 @@ class Inspect : public Command {
 
   std::string model_;
   bool json_ = false, time_ = false;
+  ExecFlags exec_;
 };
 
 }  // namespace
@@ -184,7 +194,8 @@ class Inspect : public Command {
 CommandEntry inspect_command() {
   return {"inspect", "Family, sizes, tensors, hashes, forecasts and warnings of a checkpoint, without loading it",
           "lenbench inspect recall-asentmax-nape\nlenbench inspect path/to/checkpoint --json\n"
-          "lenbench inspect path/to/llama --time",
+          "lenbench inspect path/to/llama --time\n"
+          "lenbench inspect 'exec:python my_model.py'",
           [] { return std::unique_ptr<Command>(std::make_unique<Inspect>()); }};
 }
 

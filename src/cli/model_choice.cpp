@@ -1,4 +1,4 @@
-// The model of a command line: a double, or a checkpoint by path or bundled name.
+// The model of a command line: a double, a program, or a checkpoint by path or bundled name.
 #include "cli/model_choice.h"
 
 #include <filesystem>
@@ -16,9 +16,13 @@
 
 namespace lenbench::cli {
 
-ModelChoice choose_model(const std::string& text) {
+ModelChoice choose_model(const std::string& text, const ExecLimits& limits) {
   ModelChoice choice;
   choice.text = text;
+  if (is_exec(text)) {
+    choice.program = std::make_shared<ExecModel>(text, limits);
+    return choice;
+  }
   choice.is_double = is_double(text);
   if (choice.is_double) {
     make_double(text);
@@ -34,7 +38,19 @@ ModelChoice choose_model(const std::string& text) {
   return choice;
 }
 
+std::string choose_checkpoint(const std::string& text, const std::string& without) {
+  if (is_double(text) || is_exec(text)) {
+    throw Error("'" + printable(text) + "' is a " + (is_double(text) ? "double" : "program") + " without " + without +
+                "; name a checkpoint");
+  }
+  return find_checkpoint(text, {});
+}
+
 PredictorInfo describe_unloaded(const ModelChoice& choice, const OpenOptions& options) {
+  if (choice.program != nullptr) {
+    choice.program->start();
+    return choice.program->info();
+  }
   if (choice.is_double) return make_double(choice.text)->info();
   const Checkpoint checkpoint = Checkpoint::open(choice.path);
   const DecoderConfig config = changed_at_inference(
@@ -54,7 +70,7 @@ PredictorInfo describe_unloaded(const ModelChoice& choice, const OpenOptions& op
 }
 
 MemoryForecast forecast_memory(const ModelChoice& choice, const std::string& dtype) {
-  if (choice.is_double) return [](std::int64_t, std::int64_t, std::int64_t) { return std::int64_t{0}; };
+  if (choice.path.empty()) return [](std::int64_t, std::int64_t, std::int64_t) { return std::int64_t{0}; };
   const std::int64_t element_bytes = dtype == "float64" ? 8 : 4;
   const Checkpoint checkpoint = Checkpoint::open(choice.path);
   return [config = checkpoint.config(), weights = converted_bytes(checkpoint, element_bytes), element_bytes](
@@ -65,12 +81,18 @@ MemoryForecast forecast_memory(const ModelChoice& choice, const std::string& dty
 
 OpenModel open_model(const ModelChoice& choice, const OpenOptions& options) {
   OpenModel model;
+  for (const auto& [flag, value] : {std::pair{"--transform", options.transform}, std::pair{"--alpha", options.alpha},
+                                    std::pair{"--rope-scaling", options.rope_scaling}}) {
+    if (!choice.path.empty() || value.empty()) continue;
+    throw Error(std::string(flag) + " is '" + value + "', but '" + choice.text + "' is a " +
+                (choice.is_double ? "double" : "program") + " without attention to change");
+  }
+  if (choice.program != nullptr) {
+    choice.program->start();
+    model.predictor = choice.program;
+    return model;
+  }
   if (choice.is_double) {
-    for (const auto& [flag, value] : {std::pair{"--transform", options.transform}, std::pair{"--alpha", options.alpha},
-                                      std::pair{"--rope-scaling", options.rope_scaling}}) {
-      if (value.empty()) continue;
-      throw Error(std::string(flag) + " is '" + value + "', but '" + choice.text + "' is a double without attention");
-    }
     model.predictor = make_double(choice.text);
     return model;
   }

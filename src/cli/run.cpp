@@ -5,8 +5,8 @@
 #include "base/files.h"
 #include "base/names.h"
 #include "base/numbers.h"
-#include "bench/doubles.h"
 #include "cli/command.h"
+#include "cli/exec_flags.h"
 #include "cli/flag_set.h"
 #include "cli/flags.h"
 #include "cli/model_choice.h"
@@ -21,7 +21,7 @@ namespace {
 class Run : public Command {
  public:
   void define(FlagSet& flags) override {
-    flags.positional("CKPT", model_, "Checkpoint folder or file, a bundled name, or a double such as oracle:512");
+    flags.positional("CKPT", model_, "Checkpoint folder or file, bundled name, double (oracle:512), or 'exec:COMMAND'");
     flags.list("--tasks", tasks_, "a,b,...", "Tasks, with parameters as recall:density=4 (default recall)");
     flags.list("--lengths", lengths_, "L",
                "64..65536 doubles, 64,96,128 lists, around:64..4096 adds L-1 and L+1, 'train' is the training length "
@@ -49,6 +49,7 @@ class Run : public Command {
     flags.value("--batch", batch_, "N", "Samples a forward pass; 0: from the memory budget");
     flags.value("--memory", memory_, "BYTES", "Memory budget above the model, e.g. 2GiB");
     flags.value("--max-positions", max_positions_, "N", "Most tokens a sample may feed; longer cells are skipped");
+    exec_.define(flags);
     flags.flag("--allow-nonfinite", allow_nonfinite_, "Exit 0 even if logits were not finite");
     flags.flag("--dry-run", dry_run_, "Print the cells and stop; the model is not loaded");
     flags.flag("--quiet", quiet_, "No progress and no notes on standard error");
@@ -66,7 +67,10 @@ class Run : public Command {
     }
     files_.insert(files_.end(), extra.begin(), extra.end());
     SessionRequest request = read_request(parsed);
-    request.choice = choose_model(model_);
+    request.choice = choose_model(model_, exec_.read(parsed, model_,
+                                                     {"--probe", "--device", "--dtype", "--threads", "--attention-path",
+                                                      "--transform", "--alpha", "--rope-scaling", "--memory"}));
+    if (probe_.empty() && request.choice.path.empty()) request.run.probe = ProbeRows::kNone;
     if (dry_run_) {
       if (json_) throw Error("--dry-run prints no Records: leave --json out");
       print_out(dry_run_text(request, describe_unloaded(request.choice, request.open)));
@@ -97,7 +101,7 @@ class Run : public Command {
     if (!probe_.empty()) {
       require_one_of(probe_, "--probe", {"answer", "all", "prefix", "none"});
     }
-    const bool answers = probe_.empty() ? !is_double(model_) : probe_ == "answer";
+    const bool answers = probe_.empty() || probe_ == "answer";
     request.run.probe = probe_ == "all"      ? ProbeRows::kAll
                         : probe_ == "prefix" ? ProbeRows::kPrefix
                         : answers            ? ProbeRows::kAnswer
@@ -156,7 +160,7 @@ class Run : public Command {
     constexpr std::string_view kTrain = "train";
     for (std::string& text : texts) {
       for (std::size_t at = text.find(kTrain); at != std::string::npos; at = text.find(kTrain, at)) {
-        const std::int64_t length = describe_unloaded(choose_model(model_)).train_length;
+        const std::int64_t length = describe_unloaded(choose_model(model_), {}).train_length;
         if (length == 0) throw Error("--lengths names 'train', and '" + model_ + "' does not say its training length");
         text.replace(at, kTrain.size(), std::to_string(length));
       }
@@ -185,6 +189,7 @@ class Run : public Command {
   std::vector<std::string> tasks_, lengths_, samples_at_, files_;
   bool overwrite_ = false, allow_nonfinite_ = false, dry_run_ = false, json_ = false;
   bool quiet_ = false, json_progress_ = false;
+  ExecFlags exec_;
 };
 
 }  // namespace
@@ -200,6 +205,7 @@ CommandEntry run_command() {
       "lenbench run path/to/checkpoint --lengths 1024 --text book.txt letters.txt\n"
       "lenbench run recall-asentmax-nape --lengths 1024,65536 --probe prefix -o rows.jsonl    # one pass, all lengths\n"
       "lenbench run recall-asentmax-nape --lengths around:64..4096,around:train    # one less and one more as well\n"
+      "lenbench run 'exec:python my_model.py' --lengths 64..4096 --exec-timeout 10m -o mine.jsonl\n"
       "lenbench gen recall --length 256 --n 50 > set.jsonl && lenbench run oracle --data set.jsonl",
       [] { return std::unique_ptr<Command>(std::make_unique<Run>()); }};
 }

@@ -47,6 +47,15 @@ RunPlan plan_or_refuse(const PlanRequest& request, const PredictorInfo& model) {
   return plan;
 }
 
+// Known from the hello, so it is no Cell's failure.
+void require_nats(const PlanRequest& plan, const ModelChoice& choice) {
+  if (choice.program == nullptr || choice.program->hello().nats) return;
+  for (const std::shared_ptr<const Task>& task : plan.tasks) {
+    if (task->info().metric != TaskMetric::kPerplexity) return;
+  }
+  throw Error("nothing can be measured: the program gives no nats, which perplexity needs");
+}
+
 // A task of fewer tokens than the model fits, but may be another task than the one it was trained on.
 void note_other_vocabulary(const RunPlan& plan, const PredictorInfo& model) {
   std::set<std::string> named;
@@ -106,7 +115,7 @@ std::string dry_run_text(const SessionRequest& request, const PredictorInfo& mod
   for (const SkippedCell& skip : plan.skipped) {
     text += fmt::format("{:<14} {:>10} skipped: {}\n", skip.cell.task->info().name, skip.cell.length, skip.reason);
   }
-  if (!request.choice.is_double) {
+  if (!request.choice.path.empty()) {
     text += fmt::format("memory: predicted peak above the loaded model ({} of weights)\n",
                         format_bytes(model.num_parameters * (request.open.dtype == "float64" ? 8 : 4)));
   }
@@ -129,10 +138,11 @@ SessionResult measure_session(const SessionRequest& request) {
     writer = open_record_output(request.output, request.overwrite, &note);
     if (!note.empty()) print_note(note);
     records = writer->existing();
-    require_same_checkpoint(records, request.choice.sha256, writer->path());
+    if (request.choice.program == nullptr) require_same_checkpoint(records, request.choice.sha256, writer->path());
   }
   // Refused before the model is loaded wherever its header is enough to tell.
   plan_or_refuse(request.plan, describe_unloaded(request.choice, request.open));
+  require_nats(request.plan, request.choice);
   OpenModel model = open_model(request.choice, request.open);
   const PredictorInfo info = model.predictor->info();
   const RunPlan plan = plan_or_refuse(request.plan, info);

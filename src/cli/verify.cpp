@@ -2,12 +2,11 @@
 #include <fmt/core.h>
 
 #include "base/error.h"
-#include "bench/doubles.h"
 #include "cli/backend_loader.h"
 #include "cli/command.h"
 #include "cli/flag_set.h"
 #include "cli/flags.h"
-#include "cli/paths.h"
+#include "cli/model_choice.h"
 #include "cli/terminal.h"
 
 namespace lenbench::cli {
@@ -42,8 +41,7 @@ class Verify : public Command {
     options.alpha = alpha_;
     options.rope_scaling = rope_scaling_;
     options.threads = parse_threads(threads_);
-    if (is_double(model_)) throw Error("'" + model_ + "' is a double and has no logits; verify needs a checkpoint");
-    const std::string path = find_checkpoint(model_, {});
+    const std::string path = choose_checkpoint(model_, "logits");
     const VerifyResult result = load_backend()->verify(path, expected_, attention_, options);
     std::string text = fmt::format(
         "largest logit difference {:.3e} (tolerance {:.1e}) at row {}, position {}, token {}\n",

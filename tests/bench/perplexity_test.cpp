@@ -12,6 +12,7 @@
 #include "bench/predictor.h"
 #include "tasks/catalog.h"
 #include "tasks/rng.h"
+#include "tests/bench/fake_task.h"
 
 namespace lenbench {
 namespace {
@@ -204,6 +205,33 @@ TEST(Perplexity, SampleSumsAddUpToTheWhole) {
     nats += result.sample_nats[i], tokens += result.sample_tokens[i];
   EXPECT_EQ(tokens, 3500);
   EXPECT_NEAR(nats, *result.measurement.nll_nats, 1e-9);
+}
+
+// Samples in a tokenizer's tokens: 3 + 2 tokens judged, of 10 + 7 bytes of text.
+TEST(Perplexity, BitsPerByteComeFromTheBytesThatSamplesSayTheyJudge) {
+  const auto task = fake_task({.name = "book-ids", .metric = TaskMetric::kPerplexity, .vocab_size = 1000});
+  Sample first, second;
+  first.tokens = {1, 900, 901, 902};
+  first.scored = {{0, 900, -1, true}, {1, 901, -1, true}, {2, 902, -1, true}};
+  first.facts["judged_bytes"] = 10;
+  second.tokens = {1, 5};
+  second.scored = {{0, 5, -1, true}, {1, 6, -1, false}};
+  second.facts["judged_bytes"] = 7;
+  CellMeter meter(*task);
+  const std::vector<Sample> samples = {first, second};
+  const std::vector<SamplePrediction> said = {{{0, 0, 0}, {1.0, 2.0, 3.0}, -1}, {{0, 0}, {0.5, 0.25}, -1}};
+  meter.add(samples, said);
+  EXPECT_NEAR(*meter.result().measurement.bits_per_byte, 6.75 / 17 / std::log(2.0), 1e-12);
+
+  CellMeter unsaid(*task);
+  std::vector<Sample> bare = samples;
+  for (Sample& sample : bare) sample.facts.clear();
+  unsaid.add(bare, said);
+  EXPECT_FALSE(unsaid.result().measurement.bits_per_byte.has_value()) << "small ids are no bytes";
+
+  CellMeter wrong(*task);
+  bare[0].facts["judged_bytes"] = 1e300;
+  EXPECT_THROW(wrong.add(bare, said), Error);
 }
 
 }  // namespace

@@ -12,6 +12,13 @@ if(LENBENCH_SANITIZE)
   target_link_options(lenbench_options INTERFACE -fsanitize=address,undefined)
 endif()
 
+if(LENBENCH_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    message(FATAL_ERROR "LENBENCH_FUZZ needs clang, which has libFuzzer: install clang (apt-get install clang) and configure with -DCMAKE_CXX_COMPILER=clang++, or run tools/fuzz.sh")
+  endif()
+  target_compile_options(lenbench_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=fuzzer-no-link>)
+endif()
+
 # lenbench_room(NAME SOURCES ... ROOMS base ... LIBRARIES fmt::fmt ...)
 function(lenbench_room NAME)
   cmake_parse_arguments(ROOM "" "" "SOURCES;ROOMS;LIBRARIES" ${ARGN})
