@@ -173,9 +173,8 @@ class Decoder final : public SequenceModel {
   // The block's output from attention's result, [..., H * D], and the residual stream before it, [..., E].
   at::Tensor finish_block(const Layer& layer, const at::Tensor& x, const at::Tensor& attended) const;
   AttendRequest attend_request(const Layer& layer, Projected projected, at::Tensor positions_BQ) const;
-  // The query scale of the wanted rows added to `stats`, which hold the layer's heads; x_BQE is the block's input
-  // there.
-  void add_scales(const Layer& layer, const at::Tensor& x_BQE, const EvaluationRequest& request,
+  // Adds the query scales of the wanted rows to a layer's heads; x_BTE is the residual stream before the block.
+  void add_scales(const Layer& layer, const at::Tensor& x_BTE, const at::Tensor& positions_BQ,
                   std::vector<HeadStats>& stats) const;
   Projected project(const Layer& layer, const at::Tensor& x_BTE, bool with_queries, Lengths lengths) const;
 

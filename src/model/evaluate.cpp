@@ -67,13 +67,17 @@ at::Tensor pick_rows(const at::Tensor& x_BQE, const at::Tensor& index_B) {
 
 }  // namespace
 
-void Decoder::add_scales(const Layer& layer, const at::Tensor& x_BQE, const EvaluationRequest& request,
+void Decoder::add_scales(const Layer& layer, const at::Tensor& x_BTE, const at::Tensor& positions_BQ,
                          std::vector<HeadStats>& stats) const {
   // Adaptive temperature is a factor of the scores' own making.
   if (config_.adaptive_temperature) return;
-  const at::Tensor h_BQE = norm(x_BQE, layer.input_norm);
-  const at::Tensor positions_BQ = request.positions_BQ.clamp_min(0);
-  lenbench::add_scales(transform_->query_scale(layer.transform, h_BQE, positions_BQ), request.positions_BQ >= 0, stats);
+  const std::int64_t rows = positions_BQ.size(1), chunk = chunk_tokens(x_BTE.size(0));
+  for (std::int64_t begin = 0; begin < rows; begin += chunk) {
+    const at::Tensor wanted_BQ = positions_BQ.slice(1, begin, std::min(rows, begin + chunk));
+    const at::Tensor read_BQ = wanted_BQ.clamp_min(0);
+    const at::Tensor h_BQE = norm(gather_rows(x_BTE, read_BQ), layer.input_norm);
+    lenbench::add_scales(transform_->query_scale(layer.transform, h_BQE, read_BQ), wanted_BQ >= 0, stats);
+  }
 }
 
 std::vector<double> Decoder::head_alpha() const {
@@ -158,7 +162,7 @@ at::Tensor Decoder::hidden(const EvaluationRequest& request) const {
     const bool wanted_only = l + 1 == layers_.size() && !all_rows;
     if (measures) layer_stats.assign(static_cast<std::size_t>(config_.num_heads), {});
     if (measures && request.probe == ProbeRows::kAnswer) {
-      add_scales(layer, gather_rows(x_BTE, wanted_BQ), request, layer_stats);
+      add_scales(layer, x_BTE, request.positions_BQ, layer_stats);
     }
     Projected projected = project(layer, x_BTE, !wanted_only, lengths);
     if (wanted_only) {
