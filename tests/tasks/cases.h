@@ -1,6 +1,7 @@
 // The tasks and variants that every law is tested on, and small helpers on samples.
 #pragma once
 
+#include <cctype>
 #include <cstdint>
 #include <memory>
 #include <ostream>
@@ -19,6 +20,21 @@ struct TaskCase {
   bool fixed_size = true;
 };
 inline void PrintTo(const TaskCase& task_case, std::ostream* out) { *out << task_case.spec; }
+
+// Letters, digits and underscores only, as names of tests must be.
+inline std::string identifier(std::string text) {
+  for (char& c : text) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  }
+  return text;
+}
+// The name of a test over cases that have a specification.
+struct CaseName {
+  template <class Info>
+  std::string operator()(const Info& info) const {
+    return identifier(info.param.spec);
+  }
+};
 
 inline const std::vector<TaskCase>& task_cases() {
   static const std::vector<TaskCase> cases = {
@@ -133,19 +149,6 @@ inline std::vector<std::int32_t> targets_of(const Sample& sample) {
   std::vector<std::int32_t> targets;
   for (const ScoredToken& scored : sample.scored) targets.push_back(scored.target);
   return targets;
-}
-
-// Pearson's statistic against equal expected counts.
-inline double chi_square(const std::vector<std::int64_t>& counts) {
-  double total = 0;
-  for (const std::int64_t count : counts) total += static_cast<double>(count);
-  const double expected = total / static_cast<double>(counts.size());
-  double statistic = 0;
-  for (const std::int64_t count : counts) {
-    const double difference = static_cast<double>(count) - expected;
-    statistic += difference * difference / expected;
-  }
-  return statistic;
 }
 
 }  // namespace lenbench::testing_tasks

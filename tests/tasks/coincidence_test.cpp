@@ -7,7 +7,7 @@
 #include <set>
 
 #include "cases.h"
-#include "chi_square.h"
+#include "p_value.h"
 
 namespace lenbench {
 namespace {
@@ -111,11 +111,7 @@ TEST_P(Splits, ShareNoMoreThanChance) {
 }
 
 std::string space_name(const testing::TestParamInfo<Space>& info) {
-  std::string name = info.param.spec + std::string("_") + std::to_string(info.param.length);
-  for (char& c : name) {
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-  }
-  return name;
+  return identifier(info.param.spec + std::string("_") + std::to_string(info.param.length));
 }
 INSTANTIATE_TEST_SUITE_P(Catalogue, Splits, testing::ValuesIn(spaces()), space_name);
 

@@ -85,14 +85,7 @@ TEST_P(Facts, SayWhatTheLengthMeans) {
   }
 }
 
-std::string facts_name(const testing::TestParamInfo<TaskCase>& info) {
-  std::string name = info.param.spec;
-  for (char& c : name) {
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-  }
-  return name;
-}
-INSTANTIATE_TEST_SUITE_P(Catalogue, Facts, testing::ValuesIn(task_cases()), facts_name);
+INSTANTIATE_TEST_SUITE_P(Catalogue, Facts, testing::ValuesIn(task_cases()), CaseName());
 
 // Distances by hand, from the tokens alone, where the rule is one of places.
 TEST(Distances, AreCountedInTokens) {

@@ -284,14 +284,7 @@ TEST_P(FormalTasks, NeedsNoShorterLengthThanItSays) {
   }
 }
 
-std::string formal_name(const testing::TestParamInfo<Formal>& info) {
-  std::string name = info.param.spec;
-  for (char& c : name) {
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-  }
-  return name;
-}
-INSTANTIATE_TEST_SUITE_P(Suite, FormalTasks, testing::ValuesIn(formal_tasks()), formal_name);
+INSTANTIATE_TEST_SUITE_P(Suite, FormalTasks, testing::ValuesIn(formal_tasks()), CaseName());
 
 // Counts of a fact of the input over 10,000 samples.
 std::vector<std::int64_t> histogram(const std::string& spec, std::int64_t length, std::size_t cells,

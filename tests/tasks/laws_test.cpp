@@ -176,20 +176,13 @@ TEST_P(TaskLaws, BoundsAreRefusedWithTheBound) {
   EXPECT_THROW(task_->draw({at_least(64), ~std::uint64_t{0}, 0, Split::kTest}), Error);
 }
 
-std::string case_name(const testing::TestParamInfo<TaskCase>& info) {
-  std::string name = info.param.spec;
-  for (char& c : name) {
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-  }
-  return name;
-}
 std::vector<TaskCase> random_cases() {
   std::vector<TaskCase> cases = task_cases();
   std::erase_if(cases, [](const TaskCase& task_case) { return !task_case.random; });
   return cases;
 }
-INSTANTIATE_TEST_SUITE_P(Catalogue, TaskLaws, testing::ValuesIn(task_cases()), case_name);
-INSTANTIATE_TEST_SUITE_P(Catalogue, RandomTaskLaws, testing::ValuesIn(random_cases()), case_name);
+INSTANTIATE_TEST_SUITE_P(Catalogue, TaskLaws, testing::ValuesIn(task_cases()), CaseName());
+INSTANTIATE_TEST_SUITE_P(Catalogue, RandomTaskLaws, testing::ValuesIn(random_cases()), CaseName());
 
 TEST(Catalogue, EveryTaskIsAmongTheCases) {
   std::set<std::string> covered;

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "chi_square.h"
+#include "p_value.h"
 
 namespace lenbench {
 namespace {
@@ -44,11 +44,11 @@ TEST(MaxRetrieval, ItemsAreUniform) {
     ++sources.at(static_cast<std::size_t>(sample.source));
     ++queries.at(static_cast<std::size_t>(64 * sample.query));
   }
-  EXPECT_GT(uniform_p(priorities), kLevel);
-  EXPECT_GT(uniform_p(classes), kLevel);
-  EXPECT_GT(uniform_p(targets), kLevel);
-  EXPECT_GT(uniform_p(sources), kLevel);
-  EXPECT_GT(uniform_p(queries), kLevel);
+  EXPECT_GT(p_value(priorities), kLevel);
+  EXPECT_GT(p_value(classes), kLevel);
+  EXPECT_GT(p_value(targets), kLevel);
+  EXPECT_GT(p_value(sources), kLevel);
+  EXPECT_GT(p_value(queries), kLevel);
 }
 
 TEST(MaxRetrieval, SampleIsAPureFunctionOfItsAddress) {

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "cases.h"
-#include "chi_square.h"
+#include "p_value.h"
 
 namespace lenbench {
 namespace {
@@ -83,7 +83,7 @@ TEST(MqmtarLaw, SlotsAreHypergeometric) {
       ++counts.at(static_cast<std::size_t>(keys[0] - 1));
       ++counts.at(static_cast<std::size_t>((keys.back() - 1) % slot));
     }
-    EXPECT_GT(chi_square_p(counts, shares), kLevel) << slot;
+    EXPECT_GT(p_value(counts, shares), kLevel) << slot;
   }
 }
 
@@ -97,8 +97,8 @@ TEST(MqmtarLaw, QueriesAreUniform) {
     const Sample small = draw(*task, 64, i);
     ++first_and_second.at(static_cast<std::size_t>((small.sources[0] - 1) / 8 * 8 + (small.sources[2] - 1) / 8));
   }
-  EXPECT_GT(uniform_p(pairs), kLevel);
-  EXPECT_GT(uniform_p(first_and_second), kLevel);
+  EXPECT_GT(p_value(pairs), kLevel);
+  EXPECT_GT(p_value(first_and_second), kLevel);
 }
 
 // Symbols of keys and values over their 256 ids.
@@ -113,7 +113,7 @@ TEST(MqmtarLaw, SymbolsAreUniformOverTheAlphabet) {
       ++symbols.at(static_cast<std::size_t>(sample.tokens[at]) - 3);
     }
   }
-  EXPECT_GT(uniform_p(symbols), kLevel);
+  EXPECT_GT(p_value(symbols), kLevel);
 }
 
 TEST(MqmtarExact, PromptHasExactlyTheNominalLength) {
@@ -172,7 +172,7 @@ TEST(MqmtarAsTrained, SlotsAreAsWideAsInTrainingAtEveryLength) {
       ASSERT_EQ(sample.facts.at("pairs"), static_cast<double>(length / slot));
       ASSERT_EQ(sample.prompt_tokens, length / slot * slot + 14);
     }
-    EXPECT_GT(chi_square_p(widths, {12, 19, 2}), kLevel) << length;
+    EXPECT_GT(p_value(widths, {12, 19, 2}), kLevel) << length;
   }
 }
 

@@ -1,6 +1,7 @@
-// Tests of a sampling law: Pearson's chi-square against expected shares, with the level stated once.
+// Tests of a sampling law: Pearson's chi-square against expected shares, and the binomial, with the level stated once.
 #pragma once
 
+#include <boost/math/distributions/binomial.hpp>
 #include <boost/math/distributions/chi_squared.hpp>
 #include <cstdint>
 #include <numeric>
@@ -36,6 +37,14 @@ inline double p_value(const std::vector<std::int64_t>& counts, const std::vector
 
 inline double p_value(const std::vector<std::int64_t>& counts) {
   return p_value(counts, std::vector<double>(counts.size(), 1.0));
+}
+
+// Twice the smaller tail of the binomial.
+inline double binomial_p(std::int64_t right, std::int64_t n, double probability) {
+  const boost::math::binomial law(static_cast<double>(n), probability);
+  const double low = boost::math::cdf(law, static_cast<double>(right));
+  const double high = right == 0 ? 1 : boost::math::cdf(boost::math::complement(law, static_cast<double>(right - 1)));
+  return 2 * (low < high ? low : high);
 }
 
 }  // namespace lenbench::testing_tasks

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "cases.h"
-#include "chi_square.h"
+#include "p_value.h"
 
 namespace lenbench {
 namespace {
@@ -55,8 +55,8 @@ TEST(StringTasks, SymbolsAreUniformAndIndependent) {
         if (t % 2 == 1) ++neighbours[here * 32 + static_cast<std::size_t>(sample.tokens[t + 1])];
       }
     }
-    EXPECT_GT(uniform_p(symbols), kLevel) << name;
-    EXPECT_GT(uniform_p(neighbours), kLevel) << name;
+    EXPECT_GT(p_value(symbols), kLevel) << name;
+    EXPECT_GT(p_value(neighbours), kLevel) << name;
   }
 }
 
@@ -77,7 +77,7 @@ TEST(NBack, ALeadingZeroAndUniformSymbols) {
     ASSERT_EQ(sample.tokens[1], 0);
     for (std::size_t t = 2; t < 10; ++t) ++symbols.at(static_cast<std::size_t>(sample.tokens[t]) - 1);
   }
-  EXPECT_GT(uniform_p(symbols), kLevel);
+  EXPECT_GT(p_value(symbols), kLevel);
   const Sample sample = draw(*task, 8, 0);
   for (std::size_t row = 0; row < 9; ++row)
     EXPECT_EQ(sample.scored[row].answer, row < 3 ? -1 : static_cast<int>(row) - 3);
@@ -114,9 +114,9 @@ TEST(LocalCount, RunsAreUniform) {
       tokens += static_cast<double>(run.length);
     }
   }
-  EXPECT_GT(uniform_p(lengths), kLevel);
-  EXPECT_GT(uniform_p(first), kLevel);
-  EXPECT_GT(uniform_p(steps), kLevel);
+  EXPECT_GT(p_value(lengths), kLevel);
+  EXPECT_GT(p_value(first), kLevel);
+  EXPECT_GT(p_value(steps), kLevel);
   EXPECT_NEAR(tokens / kDraws, 50, 4 * 0.192);  // a run's standard deviation is 13.6, two runs, 10,000 samples
 }
 
@@ -160,7 +160,7 @@ TEST(FlipFlop, DistanceToTheLastWriteIsGeometric) {
       left -= shares[d];
     }
     shares.back() = left;
-    EXPECT_GT(chi_square_p(counts, shares), kLevel) << percent;
+    EXPECT_GT(p_value(counts, shares), kLevel) << percent;
   }
 }
 

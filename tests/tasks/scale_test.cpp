@@ -57,14 +57,7 @@ TEST_P(ScaleLaws, AMillionTokensWorkOrTheLongestLengthIsNamed) {
   EXPECT_GE(longest_named(*task_, std::int64_t{1} << 40), length);
 }
 
-std::string scale_name(const testing::TestParamInfo<TaskCase>& info) {
-  std::string name = info.param.spec;
-  for (char& c : name) {
-    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
-  }
-  return name;
-}
-INSTANTIATE_TEST_SUITE_P(Catalogue, ScaleLaws, testing::ValuesIn(task_cases()), scale_name);
+INSTANTIATE_TEST_SUITE_P(Catalogue, ScaleLaws, testing::ValuesIn(task_cases()), CaseName());
 
 // C4, for every task: token counts, ids and answers of 10,000 samples stay within what the task says of itself.
 TEST_P(ScaleLaws, ManySamplesStayWithinTheirBounds) {
