@@ -90,7 +90,7 @@ TEST(Window, BlocksOfRowsChangeNothing) {
 
 TEST(Window, RowsApartFromEachOtherAndRowsWithoutKeysAreRight) {
   AttendRequest request = request_of("softmax", "nope", {4, 0, 0}, at::kDouble);
-  request.source_keys_BQ = {};
+  request.source_keys_BQ = at::Tensor();
   const at::Tensor all = run(request, AttentionPath::kReference);
   request.q_BHQD = request.q_BHQD.index_select(2, testing::ints({39, 0, 12, 5}));
   request.positions_BQ = testing::ints({39, -1, 12, 2}).unsqueeze(0);

@@ -1,6 +1,7 @@
 // The Predictor over a model: judged rows, padding, ties, non-finite values, probes, refusals, memory.
 #include "model/predictor.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -202,7 +203,7 @@ TEST(Predictor, StatesAreTheResidualStreamAtTheLastJudgedRow) {
   double squares = 0;
   const std::size_t last = probe.states[1].size() - static_cast<std::size_t>(width);
   for (std::size_t i = last; i < probe.states[1].size(); ++i) squares += probe.states[1][i] * probe.states[1][i];
-  const double root = std::sqrt(squares / static_cast<double>(width) + decoder.config().rms_norm_eps);
+  const double root = std::sqrt(squares / static_cast<double>(width) + decoder.config().norm_eps);
   for (std::int64_t i = 0; i < width; ++i) {
     const double expected = probe.states[1][last + static_cast<std::size_t>(i)] / root * (1 + weight[i].item<double>());
     EXPECT_NEAR(hidden[i].item<double>(), expected, 1e-4 * std::max(1.0, std::abs(expected)));
