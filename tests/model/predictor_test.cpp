@@ -1,6 +1,7 @@
 // The Predictor over a model: judged rows, padding, ties, non-finite values, probes, refusals, memory.
 #include "model/predictor.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
