@@ -229,7 +229,7 @@ TEST(SetModel, SurvivesACheckpoint) {
   save_checkpoint(folder / "model", *model, {});
   const Checkpoint checkpoint = Checkpoint::open(folder / "model");
   EXPECT_EQ(checkpoint.config(), config);
-  const std::vector<NamedTensor> loaded = load_parameters(checkpoint);
+  const std::vector<NamedTensor> loaded = load_model(checkpoint, checkpoint.config(), at::kFloat)->parameters();
   ASSERT_EQ(loaded.size(), model->parameters().size());
   for (std::size_t i = 0; i < loaded.size(); ++i) {
     EXPECT_TRUE(loaded[i].second.equal(model->parameters()[i].second)) << loaded[i].first;
