@@ -215,7 +215,8 @@ Grid GridBuilder::State::build(const Group& group, std::uint8_t probe) const {
   for (const std::uint32_t column : columns) {
     places[column] = grid.columns.size();
     const ColumnDraft& draft = group.columns[column];
-    grid.columns.push_back({draft.label, draft.length, by_length ? draft.remark : ""});
+    // A note on the tokens of whole samples says nothing of prefix rows.
+    grid.columns.push_back({draft.label, draft.length, by_length && !prefix ? draft.remark : ""});
   }
 
   const std::map<std::string, std::vector<bool>> differ = differing_fields(group);

@@ -64,6 +64,9 @@ TEST_F(CheckTest, RecordsServeAsBaseline) {
 TEST_F(CheckTest, NoBaselineNoOverlapNothingMeasured) {
   EXPECT_TRUE(refused(lenbench({"check", at("good.jsonl"), "--baseline", at("none.json")}), 3, "baseline write"));
   EXPECT_EQ(lenbench({"check", at("good.jsonl")}).code, 2) << "--baseline is required";
+  EXPECT_TRUE(refused(lenbench({"check", at("good.jsonl"), "--baseline", at("good.jsonl"), "--min", "recall@64=0.5",
+                                "--min", "recall@64=0.9"}),
+                      2, "'recall@64' twice"));
   measure("oracle", "other.jsonl", {"--seed", "1"});
   EXPECT_EQ(check("other.jsonl").code, 0) << "another seed is unpaired, not another question";
   const Outcome run =
