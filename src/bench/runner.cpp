@@ -89,8 +89,9 @@ struct Runner::CellOutcome {
 
 Runner::Runner(Predictor& predictor, RunOptions options) : predictor_(predictor), options_(std::move(options)) {
   if (!options_.wall_clock) throw std::logic_error("RunOptions::wall_clock is required");
-  if (options_.probe == ProbeRows::kPrefix && predictor_.info().rows_depend_on_length) {
-    throw Error("--probe prefix: a row of '" + predictor_.info().name +
+  const PredictorInfo& info = predictor_.info();
+  if (options_.probe == ProbeRows::kPrefix && (info.rows_depend_on_length || info.input == TaskInput::kItems)) {
+    throw Error("--probe prefix: a row of '" + info.name +
                 "' changes with the length of the whole text, so that one long pass does not hold the rows of shorter "
                 "ones; use --probe answer or all");
   }
@@ -102,7 +103,6 @@ Runner::CellOutcome Runner::measure(const Cell& cell, ProbeRows rows,
   CellOutcome outcome;
   Record& record = outcome.record;
   record = make_record(cell, predictor_.info());
-  record.measurement.teacher_forced = predictor_.info().rows_depend_on_length;
   record.setting = options_.setting;
   record.setting.attention_path = predictor_.info().attention_path;
   record.setting.started_at = options_.wall_clock();
@@ -156,6 +156,7 @@ Runner::CellOutcome Runner::measure(const Cell& cell, ProbeRows rows,
     const std::string failure = result.failure;
     take_result(std::move(result), record);
     take_probe(probe, record.measurement);
+    record.measurement.teacher_forced = predictor_.info().rows_depend_on_length;
     record.measurement.representations = representations.result();
     if (!failure.empty()) fail(failure);
     outcome.nonfinite = record.measurement.nonfinite_samples > 0;

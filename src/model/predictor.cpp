@@ -41,7 +41,7 @@ class ModelPredictor final : public Predictor {
     info_.transform = config.transform_name();
     info_.positions = config.positions_name();
     info_.max_positions = config.max_positions;
-    info_.rows_depend_on_length = config.item_classes > 0 || config.rows_depend_on_length();
+    info_.rows_depend_on_length = config.rows_depend_on_length();
     info_.dtype = model_->dtype() == at::kDouble ? "float64" : "float32";
   }
 
