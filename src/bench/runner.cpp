@@ -102,7 +102,6 @@ Runner::CellOutcome Runner::measure(const Cell& cell, ProbeRows rows,
   CellOutcome outcome;
   Record& record = outcome.record;
   record = make_record(cell, predictor_.info());
-  record.measurement.teacher_forced = predictor_.info().rows_depend_on_length;
   record.setting = options_.setting;
   record.setting.attention_path = predictor_.info().attention_path;
   record.setting.started_at = options_.wall_clock();
@@ -155,6 +154,7 @@ Runner::CellOutcome Runner::measure(const Cell& cell, ProbeRows rows,
     CellResult result = meter.result();
     const std::string failure = result.failure;
     take_result(std::move(result), record);
+    record.measurement.teacher_forced = predictor_.info().rows_depend_on_length;
     take_probe(probe, record.measurement);
     record.measurement.representations = representations.result();
     if (!failure.empty()) fail(failure);
