@@ -155,6 +155,7 @@ Runner::CellOutcome Runner::measure(const Cell& cell, ProbeRows rows,
     CellResult result = meter.result();
     const std::string failure = result.failure;
     take_result(std::move(result), record);
+    record.measurement.teacher_forced = predictor_.info().rows_depend_on_length;
     take_probe(probe, record.measurement);
     record.measurement.teacher_forced = predictor_.info().rows_depend_on_length;
     record.measurement.representations = representations.result();
