@@ -157,7 +157,6 @@ Runner::CellOutcome Runner::measure(const Cell& cell, ProbeRows rows,
     take_result(std::move(result), record);
     record.measurement.teacher_forced = predictor_.info().rows_depend_on_length;
     take_probe(probe, record.measurement);
-    record.measurement.teacher_forced = predictor_.info().rows_depend_on_length;
     record.measurement.representations = representations.result();
     if (!failure.empty()) fail(failure);
     outcome.nonfinite = record.measurement.nonfinite_samples > 0;

@@ -119,9 +119,9 @@ class Check : public Command {
 
  private:
   void refuse_model_flags(const Parsed& parsed) const {
-    for (const char* flag : {"--budget", "--all-samples", "--output", "--overwrite", "--text", "--device", "--dtype",
-                             "--threads", "--batch", "--transform", "--rope-scaling", "--exec-timeout",
-                             "--exec-start-timeout"}) {
+    for (const char* flag :
+         {"--budget", "--all-samples", "--output", "--overwrite", "--text", "--device", "--dtype", "--threads",
+          "--batch", "--transform", "--rope-scaling", "--exec-timeout", "--exec-start-timeout"}) {
       if (parsed.has(flag)) throw Error(std::string(flag) + " is for a checkpoint; '" + target_ + "' is a Record file");
     }
   }
@@ -145,8 +145,8 @@ class Check : public Command {
   CheckSession read_session(const Parsed& parsed) const {
     if (!subject_.empty()) throw Error("--subject is for Record files");
     CheckSession session;
-    session.choice =
-        choose_model(target_, exec_.read(parsed, target_, {"--device", "--dtype", "--threads", "--transform", "--rope-scaling"}));
+    session.choice = choose_model(
+        target_, exec_.read(parsed, target_, {"--device", "--dtype", "--threads", "--transform", "--rope-scaling"}));
     session.open.device = device_;
     require_one_of(dtype_, "--dtype", {"float32", "float64"});
     session.open.dtype = dtype_;

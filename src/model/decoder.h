@@ -84,8 +84,8 @@ class SequenceModel {
   // Evaluation, without gradient: what logits() reads at the wanted rows, [B, Q, E]; rows with position -1 hold finite
   // values without meaning.
   virtual at::Tensor hidden(const EvaluationRequest& request) const = 0;
-  // [N, E] from `hidden` to [N, config().num_outputs()]. `output_VE` is output_weights(), which a caller with many calls
-  // keeps.
+  // [N, E] from `hidden` to [N, config().num_outputs()]. `output_VE` is output_weights(), which a caller with many
+  // calls keeps.
   virtual at::Tensor logits(const at::Tensor& hidden_NE, const at::Tensor& output_VE) const = 0;
   at::Tensor logits(const at::Tensor& hidden_NE) const { return logits(hidden_NE, output_weights()); }
   // What `logits` multiplies by, in the type of computation; undefined for models that keep it themselves.

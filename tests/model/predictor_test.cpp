@@ -348,6 +348,10 @@ TEST(Predictor, PredictedMemoryCoversTheMeasuredPeak) {
   config.entmax_alpha = 1.5;
   const auto predictor = make_predictor(random_decoder(config, 3, at::kFloat), {}, AttentionPath::kAuto);
   const Sample sample = sample_of(16384, config.vocab_size, 1, {16380, 16383});
+  // The pages of code that a first call touches are no part of what a call takes.
+  const Sample small = sample_of(4096, config.vocab_size, 1, {4095});
+  Probe warm;
+  predictor->predict(std::span(&small, 1), {ProbeRows::kAnswer}, &warm);
   malloc_trim(0);  // what earlier tests freed would hide what this one takes
   std::ofstream reset("/proc/self/clear_refs");
   if (!(reset << "5" << std::flush)) GTEST_SKIP() << "the peak of this process cannot be reset here";
@@ -355,7 +359,7 @@ TEST(Predictor, PredictedMemoryCoversTheMeasuredPeak) {
   Probe probe;
   predictor->predict(std::span(&sample, 1), {ProbeRows::kAnswer}, &probe);
   const std::int64_t measured = status_bytes("VmHWM:") - before, predicted = predictor->predicted_bytes(1, 16384, 2);
-  EXPECT_GE(predicted, measured);
+  EXPECT_GE(predicted, measured) << predicted - measured;
   EXPECT_LE(predicted, 2 * measured);
   EXPECT_GT(predictor->predicted_bytes(1, 65536, 2), 3 * predicted);
 }
@@ -364,7 +368,7 @@ TEST(Predictor, AllocationFailureIsAReasonAndTheNextCallWorks) {
   DecoderConfig config = random_config(1);
   config.hidden_size = 256;
   const auto predictor = make_predictor(random_decoder(config, 3, at::kFloat), {}, AttentionPath::kReference);
-  const Sample small = sample_of(64, config.vocab_size, 1, {63});
+  const Sample small = sample_of(4096, config.vocab_size, 1, {4095});
   const Sample large = sample_of(1 << 18, config.vocab_size, 1, {63});
   predictor->predict(std::span(&small, 1), {}, nullptr);
 
