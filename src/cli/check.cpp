@@ -9,6 +9,7 @@
 #include "base/names.h"
 #include "base/numbers.h"
 #include "bench/doubles.h"
+#include "checkpoint/torch_file.h"
 #include "cli/check_session.h"
 #include "cli/command.h"
 #include "cli/exec_flags.h"
@@ -28,7 +29,7 @@ namespace {
 bool is_record_file(const std::string& text) {
   std::error_code ignored;
   return !is_double(text) && !is_exec(text) && std::filesystem::is_regular_file(text, ignored) &&
-         !text.ends_with(".safetensors");
+         !text.ends_with(".safetensors") && torch_file_kind(text) == TorchFile::kNone;
 }
 
 class Check : public Command {

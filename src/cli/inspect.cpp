@@ -18,6 +18,7 @@
 #include "cli/exec_flags.h"
 #include "cli/flag_set.h"
 #include "cli/flags.h"
+#include "cli/model_choice.h"
 #include "cli/paths.h"
 #include "cli/terminal.h"
 
@@ -93,7 +94,7 @@ class Inspect : public Command {
       print_out(json_ ? program_json(program) : program_text(program));
       return 0;
     }
-    const std::string path = find_checkpoint(model_, {});
+    const std::string path = choose_checkpoint(model_, "configuration");
     const Checkpoint checkpoint = Checkpoint::open(path);
     checkpoint.check_finite();
     const std::vector<LengthForecast> forecasts = forecast(checkpoint, path, time_);

@@ -5,11 +5,13 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "bench/doubles.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/inference_change.h"
 #include "checkpoint/memory.h"
+#include "checkpoint/torch_file.h"
 #include "cli/backend_loader.h"
 #include "cli/paths.h"
 #include "cli/terminal.h"
@@ -34,7 +36,10 @@ ModelChoice choose_model(const std::string& text, const ExecLimits& limits) {
     return choice;
   }
   choice.path = find_checkpoint(text, double_names());
-  choice.sha256 = Checkpoint::open(choice.path).sha256();
+  const TorchFile kind = torch_file_kind(choice.path);
+  refuse_exported(kind, choice.path);
+  choice.is_script = kind == TorchFile::kScript;
+  choice.sha256 = choice.is_script ? sha256_file(choice.path) : Checkpoint::open(choice.path).sha256();
   return choice;
 }
 
@@ -43,7 +48,13 @@ std::string choose_checkpoint(const std::string& text, const std::string& withou
     throw Error("'" + printable(text) + "' is a " + (is_double(text) ? "double" : "program") + " without " + without +
                 "; name a checkpoint");
   }
-  return find_checkpoint(text, {});
+  std::string path = find_checkpoint(text, {});
+  const TorchFile kind = torch_file_kind(path);
+  refuse_exported(kind, path);
+  if (kind == TorchFile::kScript) {
+    throw Error("'" + printable(text) + "' is a TorchScript module, which shows no " + without + "; name a checkpoint");
+  }
+  return path;
 }
 
 PredictorInfo describe_unloaded(const ModelChoice& choice, const OpenOptions& options) {
@@ -52,6 +63,12 @@ PredictorInfo describe_unloaded(const ModelChoice& choice, const OpenOptions& op
     return choice.program->info();
   }
   if (choice.is_double) return make_double(choice.text)->info();
+  if (choice.is_script) {
+    PredictorInfo info;
+    info.name = std::filesystem::path(choice.path).stem().string();
+    info.checkpoint_sha256 = choice.sha256;
+    return info;
+  }
   const Checkpoint checkpoint = Checkpoint::open(choice.path);
   const DecoderConfig config = changed_at_inference(
       checkpoint.config(), {options.transform, options.alpha, options.rope_scaling}, checkpoint.origin().train_length);
@@ -70,7 +87,8 @@ PredictorInfo describe_unloaded(const ModelChoice& choice, const OpenOptions& op
 }
 
 MemoryForecast forecast_memory(const ModelChoice& choice, const std::string& dtype) {
-  if (choice.path.empty()) return [](std::int64_t, std::int64_t, std::int64_t) { return std::int64_t{0}; };
+  if (choice.path.empty() || choice.is_script)
+    return [](std::int64_t, std::int64_t, std::int64_t) { return std::int64_t{0}; };
   const std::int64_t element_bytes = dtype == "float64" ? 8 : 4;
   const Checkpoint checkpoint = Checkpoint::open(choice.path);
   return [config = checkpoint.config(), weights = converted_bytes(checkpoint, element_bytes), element_bytes](

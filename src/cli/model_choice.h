@@ -15,20 +15,22 @@ struct ModelChoice {
   std::string text;  // as given
   bool is_double = false;
   std::shared_ptr<ExecModel> program;  // for "exec:COMMAND", else null; started when something must be known of it
-  std::string path;                    // of the checkpoint; empty for others
-  std::string sha256;                  // of the checkpoint; empty for others
+  std::string path;                    // of the checkpoint or TorchScript file; empty for others
+  std::string sha256;                  // of these; empty for others
+  bool is_script = false;              // `path` is a TorchScript file
 };
 
 // Finds the model and, for a checkpoint, reads and hashes its files; no LibTorch. Throws Error when it is unknown or
 // malformed.
 ModelChoice choose_model(const std::string& text, const ExecLimits& limits = {});
 
-// For commands that look inside a model: the path of the checkpoint `text`. Throws Error for doubles and programs,
-// which are `without` ("attention").
+// For commands that look inside a model: the path of the checkpoint `text`. Throws Error for doubles, programs and
+// TorchScript files, which are `without` ("attention").
 std::string choose_checkpoint(const std::string& text, const std::string& without);
 
 // What can be known of the model before it is loaded: name, hash, vocabulary, training length, transform and encoding
-// with the changes at inference of `options`. A program is started for it.
+// with the changes at inference of `options`. A program is started for it; of a TorchScript file only name and hash are
+// known.
 PredictorInfo describe_unloaded(const ModelChoice& choice, const OpenOptions& options);
 
 // Predictor::predicted_bytes of the model in arithmetic of `dtype` (samples, tokens, judged rows), from its

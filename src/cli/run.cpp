@@ -70,7 +70,8 @@ class Run : public Command {
     request.choice = choose_model(model_, exec_.read(parsed, model_,
                                                      {"--probe", "--device", "--dtype", "--threads", "--attention-path",
                                                       "--transform", "--alpha", "--rope-scaling", "--memory"}));
-    if (probe_.empty() && request.choice.path.empty()) request.run.probe = ProbeRows::kNone;
+    const bool has_attention = !request.choice.path.empty() && !request.choice.is_script;
+    if (probe_.empty() && !has_attention) request.run.probe = ProbeRows::kNone;
     if (dry_run_) {
       if (json_) throw Error("--dry-run prints no Records: leave --json out");
       print_out(dry_run_text(request, describe_unloaded(request.choice, request.open)));

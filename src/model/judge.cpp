@@ -26,6 +26,19 @@ void judge_row(std::span<const T> logits, double log_sum, std::int32_t target, J
                               : std::numeric_limits<double>::quiet_NaN());
 }
 
+// Adds the rows of logits_NV, which start at `targets`.
+void judge_rows(const at::Tensor& logits, std::span<const std::int32_t> targets, JudgedRows& judged) {
+  const at::Tensor logits_NV = logits.to(at::kCPU, at::kDouble).contiguous();
+  const at::Tensor log_sums_N = at::logsumexp(logits_NV, 1).contiguous();
+  const double* values = logits_NV.const_data_ptr<double>();
+  const double* log_sums = log_sums_N.const_data_ptr<double>();
+  const std::int64_t vocab = logits_NV.size(1);
+  for (std::int64_t r = 0; r < logits_NV.size(0); ++r) {
+    judge_row(std::span(values + r * vocab, static_cast<std::size_t>(vocab)), log_sums[r],
+              targets[static_cast<std::size_t>(r)], judged);
+  }
+}
+
 }  // namespace
 
 JudgedRows judge(const SequenceModel& model, const at::Tensor& output_VE, const at::Tensor& hidden_NE,
@@ -38,15 +51,21 @@ JudgedRows judge(const SequenceModel& model, const at::Tensor& output_VE, const 
   judged.nll.reserve(targets.size());
   for (std::int64_t begin = 0; begin < rows; begin += chunk) {
     const std::int64_t end = std::min(rows, begin + chunk);
-    const at::Tensor logits_NV =
-        model.logits(hidden_NE.slice(0, begin, end), output_VE).to(at::kCPU, at::kDouble).contiguous();
-    const at::Tensor log_sums_N = at::logsumexp(logits_NV, 1).contiguous();
-    const double* logits = logits_NV.const_data_ptr<double>();
-    const double* log_sums = log_sums_N.const_data_ptr<double>();
-    for (std::int64_t r = begin; r < end; ++r) {
-      judge_row(std::span(logits + (r - begin) * outputs, static_cast<std::size_t>(outputs)), log_sums[r - begin],
-                targets[static_cast<std::size_t>(r)], judged);
-    }
+    judge_rows(model.logits(hidden_NE.slice(0, begin, end), output_VE),
+               targets.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)), judged);
+  }
+  return judged;
+}
+
+JudgedRows judge_logits(const at::Tensor& logits_NV, std::span<const std::int32_t> targets) {
+  const at::NoGradGuard no_grad;
+  const std::int64_t rows = logits_NV.size(0);
+  const std::int64_t chunk = std::max<std::int64_t>(1, kLogitBytes / (8 * logits_NV.size(1)));
+  JudgedRows judged;
+  for (std::int64_t begin = 0; begin < rows; begin += chunk) {
+    const std::int64_t end = std::min(rows, begin + chunk);
+    judge_rows(logits_NV.slice(0, begin, end),
+               targets.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)), judged);
   }
   return judged;
 }

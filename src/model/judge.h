@@ -21,4 +21,7 @@ struct JudgedRows {
 JudgedRows judge(const SequenceModel& model, const at::Tensor& output_VE, const at::Tensor& hidden_NE,
                  std::span<const std::int32_t> targets);
 
+// The same of logits that are already there, of any device and floating type.
+JudgedRows judge_logits(const at::Tensor& logits_NV, std::span<const std::int32_t> targets);
+
 }  // namespace lenbench

@@ -95,6 +95,12 @@ Record band_record(const Record& record, const std::vector<double>& depths, int 
   return part;
 }
 
+// What the horizontal axis shows, for titles.
+std::string axis_word(const FigureRequest& request) {
+  if (request.x.empty()) return "length";
+  return request.x == "effective" ? "effective length" : request.x;
+}
+
 }  // namespace
 
 std::vector<std::string> figure_names() {
@@ -108,13 +114,13 @@ std::vector<std::string> statistic_names() {
 
 Figure accuracy_figure(const std::vector<Record>& records, const FigureRequest& request) {
   Figure figure = curves(records, "exact_match", request);
-  figure.title = "Accuracy by length";
+  figure.title = "Accuracy by " + axis_word(request);
   return figure;
 }
 
 Figure perplexity_figure(const std::vector<Record>& records, const FigureRequest& request) {
   Figure figure = curves(records, "perplexity", request);
-  figure.title = "Perplexity by length";
+  figure.title = "Perplexity by " + axis_word(request);
   return figure;
 }
 

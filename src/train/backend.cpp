@@ -4,8 +4,10 @@
 #include <torch/version.h>
 
 #include "base/error.h"
+#include "checkpoint/torch_file.h"
 #include "model/model_bench.h"
 #include "model/predictor.h"
+#include "model/torchscript.h"
 #include "model/verify.h"
 #include "train/trainer.h"
 
@@ -17,6 +19,7 @@ class TorchBackend : public Backend {
   std::string torch_version() const override { return TORCH_VERSION; }
 
   std::unique_ptr<Predictor> open(const std::string& checkpoint_path, const OpenOptions& options) override {
+    if (torch_file_kind(checkpoint_path) == TorchFile::kScript) return open_torchscript(checkpoint_path, options);
     return open_predictor(checkpoint_path, options);
   }
 

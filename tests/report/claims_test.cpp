@@ -35,6 +35,7 @@ TEST(FactAxis, AccuracyStandsAtTheMeanOfTheFact) {
   // Longer texts ask for nearer keys, so that the order turns round.
   const std::vector<Record> records = {with_facts("a", 64, 100), with_facts("a", 128, 10), half("b", 64)};
   const Figure figure = accuracy_figure(records, request);
+  EXPECT_EQ(figure.title, "Accuracy by distance");
   ASSERT_EQ(figure.lines.size(), 1U);
   const LinePanel& panel = figure.lines[0];
   ASSERT_EQ(panel.lines.size(), 1U);  // b says nothing of distances
