@@ -53,6 +53,9 @@ Checkpoint Checkpoint::open(const std::string& path, bool ignore_index) {
   Checkpoint checkpoint;
   checkpoint.files_ = find_checkpoint_files(path, ignore_index);
   const CheckpointFiles& files = checkpoint.files_;
+  if (!std::filesystem::is_regular_file(files.config_path)) {
+    throw Error(printable(files.config_path) + ": is not a regular file");
+  }
   checkpoint.config_ = parse_config(read_file(files.config_path), printable(files.config_path));
   const std::string origin_path = (std::filesystem::path(files.folder) / "origin.json").string();
   if (std::filesystem::exists(origin_path)) {

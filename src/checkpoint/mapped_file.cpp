@@ -88,7 +88,8 @@ Watched* watch(const void* address, std::size_t size, const std::string& path) {
 
 std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
   const std::string shown = printable(path);
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Without waiting: a named pipe would hold the call until somebody writes.
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) throw Error(shown + ": cannot be opened (" + std::strerror(errno) + ")");
   struct Closer {
     int fd;

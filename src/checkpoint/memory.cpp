@@ -13,7 +13,7 @@ namespace {
 constexpr std::int64_t kScratchElements = std::int64_t{1} << 20;
 constexpr std::int64_t kStatisticsBytes = 44;
 // Kernels' scratch and what the allocator keeps.
-constexpr std::int64_t kConstantBytes = std::int64_t{11} << 20;
+constexpr std::int64_t kConstantBytes = std::int64_t{16} << 20;
 
 // What the reference path holds besides, where windows or capped scores ask for it: a block of scores, its masks, and
 // the intermediates of its normalizer and statistics.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <set>
 
 #include "base/error.h"
 #include "base/names.h"
@@ -135,18 +136,21 @@ RopeScaling parse_rope_scaling(std::string_view text, std::int64_t context) {
   scaling.kind = parse_rope_scaling_name(name, "--rope-scaling");
   if (scaling.kind == Kind::kNone) return scaling;
   scaling.original_positions = needs_original(scaling.kind) ? context : 0;
-  bool has_factor = false;
+  std::set<std::string> given;
   if (colon != text.npos) {
     for (const std::string& part : split(text.substr(colon + 1), ',')) {
       const std::size_t equals = part.find('=');
       if (equals == part.npos) {
         throw Error("--rope-scaling: '" + printable(part) + "' is not NAME=VALUE, as in yarn:factor=4");
       }
+      if (!given.insert(part.substr(0, equals)).second) {
+        throw Error("--rope-scaling: " + printable(part.substr(0, equals)) + " is given twice");
+      }
       set_option(scaling, part.substr(0, equals), part.substr(equals + 1));
-      has_factor = has_factor || part.substr(0, equals) == "factor";
     }
   }
-  if (!has_factor) throw Error("--rope-scaling: '" + printable(text) + "' needs a factor, as in " + name + ":factor=4");
+  if (!given.contains("factor"))
+    throw Error("--rope-scaling: '" + printable(text) + "' needs a factor, as in " + name + ":factor=4");
   if (needs_original(scaling.kind) && scaling.original_positions == 0) {
     throw Error("--rope-scaling: " + name + " needs original=N, the length before scaling; the model does not say it");
   }

@@ -69,6 +69,7 @@ class Check : public Command {
   bool takes_extra() const override { return true; }
 
   int run(const Parsed& parsed) override {
+    require_values(parsed, {{"--transform", transform_}, {"--rope-scaling", rope_scaling_}});
     const bool from_records = is_record_file(target_);
     if (!from_records && !parsed.extra.empty()) {
       throw Error("'check' does not expect '" + parsed.extra.front() +

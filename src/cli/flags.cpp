@@ -25,6 +25,12 @@ void require_one_of(std::string_view text, std::string_view flag, const std::vec
               join(known, ", "));
 }
 
+void require_values(const Parsed& parsed, const std::vector<std::pair<const char*, const std::string&>>& flags) {
+  for (const auto& [flag, value] : flags) {
+    if (parsed.has(flag) && value.empty()) throw Error(std::string(flag) + " is empty; leave it out or give a value");
+  }
+}
+
 int parse_threads(std::string_view text) {
   const std::int64_t threads = parse_at_least(text, "--threads", 0);
   if (threads > 4096) throw Error("--threads is " + std::string(text) + "; it must be at most 4096");

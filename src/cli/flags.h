@@ -5,8 +5,10 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "cli/flag_set.h"
 #include "tasks/rng.h"
 
 namespace lenbench::cli {
@@ -19,6 +21,9 @@ int parse_threads(std::string_view text);
 
 // "train", "validation" or "test".
 Split parse_split(std::string_view text);
+
+// Throws Error when one of `flags` was given an empty value, as from a variable that is not set.
+void require_values(const Parsed& parsed, const std::vector<std::pair<const char*, const std::string&>>& flags);
 
 // One of `known`, else an Error with "did you mean".
 void require_one_of(std::string_view text, std::string_view flag, const std::vector<std::string>& known);

@@ -66,6 +66,7 @@ class Run : public Command {
       throw Error("'run' does not expect '" + extra.front() + "' after the checkpoint; see 'lenbench run --help'");
     }
     files_.insert(files_.end(), extra.begin(), extra.end());
+    require_values(parsed, {{"--transform", transform_}, {"--alpha", alpha_}, {"--rope-scaling", rope_scaling_}});
     SessionRequest request = read_request(parsed);
     request.choice = choose_model(model_, exec_.read(parsed, model_,
                                                      {"--probe", "--device", "--dtype", "--threads", "--attention-path",

@@ -31,7 +31,8 @@ class Verify : public Command {
     flags.value("--rope-scaling", rope_scaling_, "NAME:k=v", "Change RoPE at inference, as `run` does");
   }
 
-  int run(const Parsed&) override {
+  int run(const Parsed& parsed) override {
+    require_values(parsed, {{"--transform", transform_}, {"--alpha", alpha_}, {"--rope-scaling", rope_scaling_}});
     OpenOptions options;
     require_one_of(dtype_, "--dtype", {"float32", "float64"});
     require_one_of(path_, "--attention-path", {"auto", "reference", "streaming"});

@@ -88,6 +88,15 @@ TEST(RopeScaling, WithoutOneTheFrequenciesAreThePlainOnes) {
   EXPECT_DOUBLE_EQ(plain[1], 0.1);
 }
 
+TEST(RopeScaling, AParameterGivenTwiceIsRefused) {
+  try {
+    parse_rope_scaling("yarn:factor=4,original=32,factor=2", 0);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("factor is given twice"), std::string::npos) << error.what();
+  }
+}
+
 TEST(RopeScaling, TextSaysWhatItTakesToBeReadBack) {
   EXPECT_EQ(rope_scaling_text({}), "");
   EXPECT_EQ(rope_scaling_text(parse_rope_scaling("linear:factor=4", 0)), "linear(factor=4)");

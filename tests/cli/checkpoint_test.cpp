@@ -1,5 +1,6 @@
 // Checkpoints as far as they go without LibTorch: inspect, refusals, odd paths and names, identity (bugs G2, G4, K2).
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <cstring>
@@ -49,6 +50,30 @@ Surroundings without_torch() {
   Surroundings where;
   where.environment["LENBENCH_NN_LIBRARY"] = "/nonexistent/liblenbench_nn.so";
   return where;
+}
+
+// Opening a named pipe would wait for a writer that never comes.
+TEST(Inspect, NamedPipesAreRefusedAtOnce) {
+  for (const char* file : {"config.json", "model.safetensors"}) {
+    const TempFolder folder;
+    write_checkpoint(folder.path("tiny"), 0.5f);
+    const std::string path = folder.path("tiny") + "/" + file;
+    fs::remove(path);
+    ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+    const Outcome outcome = lenbench({"inspect", folder.path("tiny")}, without_torch());
+    EXPECT_EQ(outcome.code, 2) << outcome.err;
+    EXPECT_NE(outcome.err.find("not a regular file"), std::string::npos) << outcome.err;
+  }
+}
+
+TEST(Inspect, EmptyValuesOfChangesAreRefused) {
+  const TempFolder folder;
+  write_checkpoint(folder.path("tiny"), 0.5f);
+  for (const char* flag : {"--transform", "--alpha", "--rope-scaling"}) {
+    const Outcome outcome = lenbench({"run", folder.path("tiny"), flag, ""}, without_torch());
+    EXPECT_EQ(outcome.code, 2) << outcome.err;
+    EXPECT_NE(outcome.err.find(std::string(flag) + " is empty"), std::string::npos) << outcome.err;
+  }
 }
 
 TEST(Inspect, PrintsConfigurationSlopesTensorsAndHash) {
