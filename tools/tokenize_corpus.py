@@ -97,13 +97,16 @@ def text_windows(ids, ends, length, bos):
 
 
 def text_samples(encoder, documents, lengths, bos, most):
+    encoded = []
+    for name, text in documents:
+        ids, ends = encoder.encode(text)
+        if not ids:
+            raise Refusal(f"{name}: the tokenizer makes no token of it")
+        encoded.append((name, ids, byte_ends(text, ends)))
     for length in lengths:
         count = 0
-        for number, (name, text) in enumerate(documents):
-            ids, ends = encoder.encode(text)
-            if not ids:
-                raise Refusal(f"{name}: the tokenizer makes no token of it")
-            for window in text_windows(ids, byte_ends(text, ends), length, bos):
+        for number, (name, ids, ends) in enumerate(encoded):
+            for window in text_windows(ids, ends, length, bos):
                 if most and count >= most:
                     break
                 window["facts"]["document"] = number

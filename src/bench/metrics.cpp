@@ -38,9 +38,9 @@ std::optional<Proportion> clustered(const std::vector<std::int64_t>& right, cons
   return proportion(total(right), all, design_effect(right, n));
 }
 
-std::optional<double> finite(double value) { return std::isfinite(value) ? std::optional(value) : std::nullopt; }
-
 }  // namespace
+
+std::optional<double> finite(double value) { return std::isfinite(value) ? std::optional(value) : std::nullopt; }
 
 CellMeter::CellMeter(const Task& task)
     : metric_(task.info().metric), byte_tokens_(task.info().name == "text"), chance_(task.chance()) {}

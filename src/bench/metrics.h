@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,6 +14,9 @@
 #include "tasks/task.h"
 
 namespace lenbench {
+
+// None for NaN and infinity, which no Record holds.
+std::optional<double> finite(double value);
 
 // What a Cell's samples add up to.
 struct CellResult {

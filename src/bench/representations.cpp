@@ -2,15 +2,10 @@
 #include "bench/representations.h"
 
 #include <cmath>
-#include <optional>
+
+#include "bench/metrics.h"
 
 namespace lenbench {
-
-namespace {
-
-std::optional<double> finite(double value) { return std::isfinite(value) ? std::optional(value) : std::nullopt; }
-
-}  // namespace
 
 void RepresentationMeter::add(const Probe& probe) {
   for (const std::vector<double>& state : probe.states) {

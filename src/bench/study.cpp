@@ -10,6 +10,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/names.h"
+#include "bench/backend.h"
 
 namespace lenbench {
 namespace {
@@ -52,7 +53,7 @@ void check_scale(const StudyScale& scale, const std::string& where) {
 
 std::string checkpoint_of(const StudyRow& row, std::uint64_t seed) {
   if (!row.checkpoint.empty()) return row.checkpoint;
-  return seed == row.seeds.front() ? row.recipe : row.recipe + "-seed" + std::to_string(seed);
+  return seed == row.seeds.front() ? row.recipe : seeded_name(row.recipe, seed);
 }
 
 std::string records_of(const StudyRow& row, std::uint64_t seed) {

@@ -53,13 +53,10 @@ Checkpoint Checkpoint::open(const std::string& path, bool ignore_index) {
   Checkpoint checkpoint;
   checkpoint.files_ = find_checkpoint_files(path, ignore_index);
   const CheckpointFiles& files = checkpoint.files_;
-  if (!std::filesystem::is_regular_file(files.config_path)) {
-    throw Error(printable(files.config_path) + ": is not a regular file");
-  }
-  checkpoint.config_ = parse_config(read_file(files.config_path), printable(files.config_path));
+  checkpoint.config_ = parse_config(read_regular_file(files.config_path), printable(files.config_path));
   const std::string origin_path = (std::filesystem::path(files.folder) / "origin.json").string();
   if (std::filesystem::exists(origin_path)) {
-    checkpoint.origin_ = parse_origin(read_file(origin_path), printable(origin_path));
+    checkpoint.origin_ = parse_origin(read_regular_file(origin_path), printable(origin_path));
   }
   checkpoint.name_ = checkpoint.origin_.name;
   if (checkpoint.name_.empty()) checkpoint.name_ = folder_name(files.folder);
@@ -198,9 +195,15 @@ void Checkpoint::check_finite() const {
   }
 }
 
-std::string Checkpoint::sha256() const {
-  std::string text = "config " + sha256_file(files_.config_path) + "\n";
-  for (const std::string& path : files_.weight_paths) text += "weights " + sha256_file(path) + "\n";
+std::vector<std::string> Checkpoint::file_hashes() const {
+  std::vector<std::string> hashes = {sha256_file(files_.config_path)};
+  for (const std::string& path : files_.weight_paths) hashes.push_back(sha256_file(path));
+  return hashes;
+}
+
+std::string Checkpoint::identity(const std::vector<std::string>& file_hashes) {
+  std::string text;
+  for (const std::string& hash : file_hashes) text += (text.empty() ? "config " : "weights ") + hash + "\n";
   return sha256_hex(text);
 }
 

@@ -44,9 +44,12 @@ class Checkpoint {
   // Throws Error naming the first tensor with a NaN or infinity. Reads every byte.
   void check_finite() const;
 
-  // Identity of the computation: SHA-256 over the hashes of config.json and of each weight file. Reads every byte from
-  // disk, so files changed in place change it. origin.json does not count.
-  std::string sha256() const;
+  // SHA-256 of config.json and of each weight file, in the order of files(). Reads every byte from disk, so files
+  // changed in place change them.
+  std::vector<std::string> file_hashes() const;
+  // Identity of the computation: SHA-256 over those hashes. origin.json does not count.
+  static std::string identity(const std::vector<std::string>& file_hashes);
+  std::string sha256() const { return identity(file_hashes()); }
 
  private:
   Checkpoint() = default;

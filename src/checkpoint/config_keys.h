@@ -35,7 +35,7 @@ class ConfigKeys {
 
   // Keys that change nothing.
   void ignore(std::initializer_list<const char*> keys);
-  // Throws Error when `key` is there with another value than `wanted` (or null, false, empty).
+  // Throws Error when `key` is there and is not null, false or empty; `why` ends the message.
   void refuse_unless_off(const std::string& key, const std::string& why);
   // Throws Error for a key that no reader asked for, beyond those that every family's files may have.
   void finish();

@@ -76,9 +76,17 @@ std::vector<std::string> shard_paths(const fs::path& folder, const std::string& 
 
 }  // namespace
 
+std::string read_regular_file(const std::string& path) {
+  // A pipe would hold the call until somebody writes; read_file knows the rest.
+  if (is_there(path) && !is_folder(path) && !fs::is_regular_file(path)) {
+    throw Error(printable(path) + ": is not a regular file");
+  }
+  return read_file(path);
+}
+
 std::map<std::string, std::string> read_weight_map(const std::string& index_path) {
   const std::string where = printable(index_path);
-  const nlohmann::ordered_json json = parse_json(read_file(index_path), where);
+  const nlohmann::ordered_json json = parse_json(read_regular_file(index_path), where);
   if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object()) {
     throw Error(where + ": must hold an object with 'weight_map'");
   }

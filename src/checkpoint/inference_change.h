@@ -13,7 +13,6 @@ struct InferenceChange {
   std::string transform;     // "adaptive-temperature", "ssmax:s=0.43", "entmax:alpha=1.5"
   std::string alpha;         // "1.5": short for entmax with that alpha
   std::string rope_scaling;  // "yarn:factor=4", as parse_rope_scaling takes it
-  bool empty() const { return transform.empty() && alpha.empty() && rope_scaling.empty(); }
 };
 
 // The configuration of the changed model; transform_name() and positions_name() then tell it from the trained one, so

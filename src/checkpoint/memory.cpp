@@ -12,6 +12,7 @@ namespace {
 // Elements of one scratch tensor; a handful of them live at a time.
 constexpr std::int64_t kScratchElements = std::int64_t{1} << 20;
 constexpr std::int64_t kStatisticsBytes = 44;
+constexpr std::int64_t kConvertedBytes = std::int64_t{64} << 20;  // see converts_when_loaded
 // Kernels' scratch and what the allocator keeps.
 constexpr std::int64_t kConstantBytes = std::int64_t{16} << 20;
 
@@ -59,14 +60,19 @@ std::int64_t stored_bytes(const Checkpoint& checkpoint) {
   return bytes;
 }
 
+bool converts_when_loaded(const Checkpoint& checkpoint) {
+  return checkpoint.config().item_classes > 0 || stored_bytes(checkpoint) <= kConvertedBytes;
+}
+
 std::int64_t converted_bytes(const Checkpoint& checkpoint, std::int64_t element) {
-  if (stored_bytes(checkpoint) <= kConvertedBytes) return 0;
+  if (converts_when_loaded(checkpoint)) return 0;
   // One layer and the output weights are converted at a time.
   const DecoderConfig& config = checkpoint.config();
   std::int64_t layer = 0, output = 0;
   for (const TensorSpec& spec : tensor_specs(config)) {
-    const TensorView& view = checkpoint.tensors().at(stored_tensor(config, spec).name);
-    if (dtype_bytes(view.dtype) == element && stored_tensor(config, spec).layout == Layout::kSame) continue;
+    const StoredTensor stored = stored_tensor(config, spec);
+    const TensorView& view = checkpoint.tensors().at(stored.name);
+    if (dtype_bytes(view.dtype) == element && stored.layout == Layout::kSame) continue;
     const std::int64_t bytes = num_elements(spec) * element;
     if (spec.name.starts_with("model.layers.0.")) layer += bytes;
     if (spec.name == (config.tie_word_embeddings ? "model.embed_tokens.weight" : "lm_head.weight")) output = bytes;

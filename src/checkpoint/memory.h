@@ -10,10 +10,10 @@ namespace lenbench {
 // Logits that are held at a time, in bytes of their type (a single row may be more).
 inline constexpr std::int64_t kLogitBytes = std::int64_t{8} << 20;
 
-// Checkpoints of up to this many stored bytes are converted when they are loaded. Larger ones stay in their mapped
-// files, at their stored type, until a layer is computed: a model takes its stored bytes, which the system may even
-// take back.
-inline constexpr std::int64_t kConvertedBytes = std::int64_t{64} << 20;
+// True for models of sets and for checkpoints of up to 64 MiB: they are converted when they are loaded. Larger ones
+// stay in their mapped files, at their stored type, until a layer is computed: a model takes its stored bytes, which
+// the system may even take back.
+bool converts_when_loaded(const Checkpoint& checkpoint);
 
 // Rows that an evaluation passes through projections and MLP at a time, per batch row.
 std::int64_t evaluation_chunk_tokens(const DecoderConfig& config, std::int64_t batch);

@@ -1,6 +1,5 @@
 // Rotary positions, windows and sizes as the configurations of transformers' rotary families write them.
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
@@ -197,7 +196,7 @@ DecoderConfig read_llama_like(ConfigKeys& keys, const std::string& family) {
 }
 
 void read_qwen_windows(ConfigKeys& keys, DecoderConfig& config) {
-  const std::int64_t window = keys.size("sliding_window", keys.find("sliding_window") == nullptr ? 4096 : 0);
+  const std::int64_t window = keys.size("sliding_window", 4096);
   const std::int64_t first = keys.size("max_window_layers", 28);
   const bool is_on = keys.flag("use_sliding_window", false);
   read_windows(keys, config, is_on ? window : 0, [&](std::int64_t layer) { return layer >= first; });

@@ -1,11 +1,10 @@
 // `lenbench inspect`: what a checkpoint is, from its files alone; with --time also how long it takes.
 #include <fmt/core.h>
 
-#include <cmath>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/files.h"
-#include "base/hash.h"
 #include "base/json.h"
 #include "base/names.h"
 #include "base/numbers.h"
@@ -71,7 +70,6 @@ std::vector<LengthForecast> forecast(const Checkpoint& checkpoint, const std::st
 }
 
 std::string window_text(const DecoderConfig& config) {
-  if (config.windows.empty()) return "none";
   std::vector<std::string> parts;
   for (const std::int64_t window : config.windows) parts.push_back(window == 0 ? "-" : std::to_string(window));
   return join(parts, " ") + " (by layer)";
@@ -106,9 +104,10 @@ class Inspect : public Command {
   static std::string as_json(const Checkpoint& checkpoint, const std::vector<LengthForecast>& forecasts) {
     const DecoderConfig& config = checkpoint.config();
     const std::string& config_path = checkpoint.files().config_path;
+    const std::vector<std::string> hashes = checkpoint.file_hashes();
     nlohmann::ordered_json out;
     out["name"] = checkpoint.name();
-    out["sha256"] = checkpoint.sha256();
+    out["sha256"] = Checkpoint::identity(hashes);
     out["family"] = config.family;
     out["transform"] = config.transform_name();
     out["positions"] = config.positions_name();
@@ -121,8 +120,8 @@ class Inspect : public Command {
     out["windows"] = config.windows;
     out["slopes"] = alibi_slopes(config);
     out["files"] = nlohmann::ordered_json::object();
-    out["files"][file_name(config_path)] = sha256_file(config_path);
-    for (const std::string& path : checkpoint.files().weight_paths) out["files"][file_name(path)] = sha256_file(path);
+    const std::vector<std::string> paths = hashed_files(checkpoint);
+    for (std::size_t i = 0; i < paths.size(); ++i) out["files"][file_name(paths[i])] = hashes[i];
     out["warnings"] = checkpoint_warnings(checkpoint);
     nlohmann::ordered_json lengths = nlohmann::ordered_json::array();
     for (const LengthForecast& one : forecasts) {
@@ -143,11 +142,10 @@ class Inspect : public Command {
   static std::string as_text(const Checkpoint& checkpoint, const std::vector<LengthForecast>& forecasts) {
     const DecoderConfig& config = checkpoint.config();
     const Origin& origin = checkpoint.origin();
-    const std::string& config_path = checkpoint.files().config_path;
-    std::string text = fmt::format("{}\nsha256 {}\n", checkpoint.name(), checkpoint.sha256());
-    text += fmt::format("  {} {}\n", sha256_file(config_path), printable(file_name(config_path)));
-    for (const std::string& path : checkpoint.files().weight_paths) {
-      text += fmt::format("  {} {}\n", sha256_file(path), printable(file_name(path)));
+    const std::vector<std::string> hashes = checkpoint.file_hashes(), paths = hashed_files(checkpoint);
+    std::string text = fmt::format("{}\nsha256 {}\n", checkpoint.name(), Checkpoint::identity(hashes));
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+      text += fmt::format("  {} {}\n", hashes[i], printable(file_name(paths[i])));
     }
     text += fmt::format("family {}, transform {}, positions {}\n", config.family, config.transform_name(),
                         config.positions_name());
@@ -183,6 +181,12 @@ class Inspect : public Command {
     return text;
   }
 
+  // Those of Checkpoint::file_hashes, in its order.
+  static std::vector<std::string> hashed_files(const Checkpoint& checkpoint) {
+    std::vector<std::string> paths = {checkpoint.files().config_path};
+    paths.insert(paths.end(), checkpoint.files().weight_paths.begin(), checkpoint.files().weight_paths.end());
+    return paths;
+  }
   static std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
   std::string model_;

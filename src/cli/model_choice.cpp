@@ -87,8 +87,7 @@ PredictorInfo describe_unloaded(const ModelChoice& choice, const OpenOptions& op
 }
 
 MemoryForecast forecast_memory(const ModelChoice& choice, const std::string& dtype) {
-  if (choice.path.empty() || choice.is_script)
-    return [](std::int64_t, std::int64_t, std::int64_t) { return std::int64_t{0}; };
+  if (!choice.is_checkpoint()) return [](std::int64_t, std::int64_t, std::int64_t) { return std::int64_t{0}; };
   const std::int64_t element_bytes = dtype == "float64" ? 8 : 4;
   const Checkpoint checkpoint = Checkpoint::open(choice.path);
   return [config = checkpoint.config(), weights = converted_bytes(checkpoint, element_bytes), element_bytes](

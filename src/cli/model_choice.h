@@ -18,6 +18,9 @@ struct ModelChoice {
   std::string path;                    // of the checkpoint or TorchScript file; empty for others
   std::string sha256;                  // of these; empty for others
   bool is_script = false;              // `path` is a TorchScript file
+
+  // What has a configuration and shows its attention: neither double, program nor TorchScript file.
+  bool is_checkpoint() const { return !path.empty() && !is_script; }
 };
 
 // Finds the model and, for a checkpoint, reads and hashes its files; no LibTorch. Throws Error when it is unknown or

@@ -31,7 +31,7 @@ class Plot : public Command {
     flags.value(
         "--x", x_, "FACT",
         "Horizontal axis: length, effective (tokens fed), or a fact of the samples: distance, pairs, depth, ...");
-    flags.flag("--by-outcome", by_outcome_, "dispersion: right and wrong answers as lines of their own");
+    flags.flag("--by-outcome", by_outcome_, "dispersion and relevant: right and wrong answers as lines of their own");
     flags.value("--aggregate", aggregate_, "NAME", "Over seeds: mean, median or max");
     flags.list("--rows-by", rows_by_, "FIELD", ("Separate lines by " + join(row_field_names(), ", ")).c_str());
   }

@@ -87,8 +87,8 @@ class Reproduce : public Command {
   // Returns false when stopped by a signal.
   bool train_missing(Reproduction& reproduction) {
     std::vector<StudyRun*> missing;
-    for (StudyRun& run : reproduction.mutable_runs()) {
-      const bool measured = run.measured.size() == reproduction.cells_per_run() && !remeasure_;
+    for (StudyRun& run : reproduction.runs()) {
+      const bool measured = run.measured() && !remeasure_;
       if (!run.trained() && !measured && run.row->checkpoint.empty()) missing.push_back(&run);
     }
     if (missing.empty()) return true;
@@ -112,8 +112,8 @@ class Reproduce : public Command {
   }
 
   bool measure_missing(Reproduction& reproduction) {
-    for (StudyRun& run : reproduction.mutable_runs()) {
-      if (!run.trained() || run.measured.size() == reproduction.cells_per_run()) continue;
+    for (StudyRun& run : reproduction.runs()) {
+      if (!run.trained() || run.measured()) continue;
       print_note("measuring " + run.records_name);
       SessionRequest session;
       session.choice = choose_model(run.checkpoint_path);

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -72,6 +72,11 @@ std::string forecast_text(const std::optional<double>& seconds) {
 
 }  // namespace
 
+std::size_t StudyRun::num_measured() const {
+  return static_cast<std::size_t>(
+      std::count_if(cells.begin(), cells.end(), [](const std::optional<Record>& cell) { return cell.has_value(); }));
+}
+
 bool StudyRun::not_learnt(const StudyScale& scale) const {
   return trained() && scale.metric != "perplexity" && learnt && *learnt < kLearntExactMatch;
 }
@@ -93,10 +98,12 @@ Reproduction::Reproduction(const Study& study, ReproductionRequest request)
   questions_.lengths = scale_.lengths;
   for (std::size_t i = 0; i < scale_.lengths.size(); ++i) questions_.samples_at[scale_.lengths[i]] = scale_.samples[i];
   plan_ = make_plan(questions_, PredictorInfo{});
-  for (const SkippedCell& skip : plan_.skipped) {
+  if (!plan_.skipped.empty()) {
+    const SkippedCell& skip = plan_.skipped.front();
     throw Error(fmt::format("table '{}', scale {}: {} at {}: {}", study_.id, request_.scale, scale_.task,
                             skip.cell.length, skip.reason));
   }
+  for (const Cell& cell : plan_.cells) question_keys_.push_back(make_record(cell, PredictorInfo{}).question_key());
 
   std::vector<std::string> methods;
   for (const StudyRow& row : scale_.rows) methods.push_back(row.method);
@@ -153,7 +160,6 @@ void Reproduction::look_for_checkpoint(StudyRun& run) const {
 }
 
 void Reproduction::look_for_records(StudyRun& run) const {
-  run.measured.clear();
   std::vector<std::string> paths = {work_records(run)};
   if (!request_.remeasure) paths.push_back(bundled("records", run.records_name + ".jsonl"));
   std::map<std::string, Record> found;
@@ -166,9 +172,10 @@ void Reproduction::look_for_records(StudyRun& run) const {
       if (same_model && counts && record.status == "ok") found.emplace(record.question_key(), std::move(record));
     }
   }
-  for (const Cell& cell : plan_.cells) {
-    const auto record = found.find(make_record(cell, PredictorInfo{}).question_key());
-    if (record != found.end()) run.measured.push_back(record->second);
+  run.cells.assign(plan_.cells.size(), std::nullopt);
+  for (std::size_t i = 0; i < plan_.cells.size(); ++i) {
+    const auto record = found.find(question_keys_[i]);
+    if (record != found.end()) run.cells[i] = record->second;
   }
 }
 
@@ -185,13 +192,11 @@ std::optional<double> Reproduction::training_seconds(const StudyRun& run) const 
 }
 
 std::optional<double> Reproduction::measuring_seconds(const StudyRun& run) const {
-  std::set<std::string> have;
-  for (const Record& record : run.measured) have.insert(record.question_key());
   for (const StudyRun& other : runs_) {
-    if (other.measured.size() != plan_.cells.size()) continue;
+    if (!other.measured()) continue;
     double seconds = 0;
-    for (const Record& record : other.measured) {
-      if (!have.contains(record.question_key())) seconds += record.measurement.seconds;
+    for (std::size_t i = 0; i < run.cells.size(); ++i) {
+      if (!run.cells[i]) seconds += other.cells[i]->measurement.seconds;
     }
     return seconds;
   }
@@ -202,17 +207,18 @@ std::string Reproduction::status() const {
   std::size_t trained = 0, measured = 0;
   std::string text;
   for (const StudyRun& run : runs_) {
-    trained += run.trained() || run.measured.size() == plan_.cells.size() ? 1 : 0;
-    measured += run.measured.size();
+    const std::size_t cells = run.num_measured();
+    trained += run.trained() || run.measured() ? 1 : 0;
+    measured += cells;
     text += fmt::format("  {:<34} {:<40} ", run.row->method, run.records_name);
-    if (!run.trained() && run.measured.empty()) {
+    if (!run.trained() && cells == 0) {
       text += fmt::format("not trained{} ({})", run.begun ? ", begun" : "", forecast_text(training_seconds(run)));
     } else {
       text += run.trained() ? "trained" : "measured, checkpoint not here";
       if (run.not_learnt(scale_))
         text += fmt::format(", not learnt ({} at its training length)", percent_text(*run.learnt));
-      text += fmt::format(", {} of {} cells measured", run.measured.size(), plan_.cells.size());
-      if (run.measured.size() < plan_.cells.size()) text += " (" + forecast_text(measuring_seconds(run)) + ")";
+      text += fmt::format(", {} of {} cells measured", cells, plan_.cells.size());
+      if (!run.measured()) text += " (" + forecast_text(measuring_seconds(run)) + ")";
     }
     text += "\n";
   }
@@ -221,13 +227,16 @@ std::string Reproduction::status() const {
          text;
 }
 
-Record Reproduction::placeholder(const StudyRun& run, const Cell& cell) const {
-  Record record = make_record(cell, PredictorInfo{});
+Record Reproduction::placeholder(const StudyRun& run, std::size_t cell) const {
+  Record record = make_record(plan_.cells[cell], PredictorInfo{});
   record.status = "skipped";
   record.reason = run.trained() ? "not measured yet" : "not trained: " + run.checkpoint;
   // Described as the other runs of its row are, so that it counts as one of them.
   for (const StudyRun& other : runs_) {
-    if (other.row == run.row && !other.measured.empty()) record.subject = other.measured.front().subject;
+    if (other.row != run.row) continue;
+    for (const std::optional<Record>& measured : other.cells) {
+      if (measured) record.subject = measured->subject;
+    }
   }
   record.subject.checkpoint_sha256 = run.sha256.empty() ? run.checkpoint : run.sha256;
   return record;
@@ -244,11 +253,8 @@ std::vector<Grid> Reproduction::grids(Aggregate aggregate) const {
     if (run.not_learnt(scale_)) {
       name += fmt::format(" (not learnt: {} at its training length, seed {})", percent_text(*run.learnt), run.seed);
     }
-    std::size_t next = 0;
-    for (const Cell& cell : plan_.cells) {
-      const std::string key = make_record(cell, PredictorInfo{}).question_key();
-      const bool have = next < run.measured.size() && run.measured[next].question_key() == key;
-      Record record = have ? run.measured[next++] : placeholder(run, cell);
+    for (std::size_t i = 0; i < run.cells.size(); ++i) {
+      Record record = run.cells[i] ? *run.cells[i] : placeholder(run, i);
       record.subject.name = name;
       builder.add(record);
     }
@@ -262,8 +268,7 @@ std::vector<Grid> Reproduction::grids(Aggregate aggregate) const {
 }
 
 bool Reproduction::complete() const {
-  return std::all_of(runs_.begin(), runs_.end(),
-                     [&](const StudyRun& run) { return run.measured.size() == plan_.cells.size(); });
+  return std::all_of(runs_.begin(), runs_.end(), [](const StudyRun& run) { return run.measured(); });
 }
 
 }  // namespace lenbench::cli

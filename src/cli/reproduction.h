@@ -23,8 +23,10 @@ struct StudyRun {
   bool begun = false;            // an unfinished training is in the work folder
   std::string sha256;            // of the checkpoint; empty: not trained
   std::optional<double> learnt;  // share of whole validation samples right at the training length; none: not recorded
-  std::vector<Record> measured;  // of the planned cells, in their order; missing cells are left out
+  std::vector<std::optional<Record>> cells;  // parallel to the planned cells; none: not measured
 
+  std::size_t num_measured() const;
+  bool measured() const { return num_measured() == cells.size(); }
   bool trained() const { return !checkpoint_path.empty(); }
   // Trained, but below kLearntExactMatch on its training length. Never of perplexity, where nothing is exact.
   bool not_learnt(const StudyScale& scale) const;
@@ -49,16 +51,13 @@ class Reproduction {
   Reproduction& operator=(const Reproduction&) = delete;
 
   const Study& study() const { return study_; }
-  const StudyScale& scale() const { return scale_; }
   const std::string& scale_name() const { return request_.scale; }
-  const std::vector<StudyRun>& runs() const { return runs_; }
-  std::size_t cells_per_run() const { return plan_.cells.size(); }
   // What `run` is asked to measure of one model.
   const PlanRequest& questions() const { return questions_; }
 
   // Looks again at one run, after it was trained or measured.
   void refresh(StudyRun& run);
-  std::vector<StudyRun>& mutable_runs() { return runs_; }
+  std::vector<StudyRun>& runs() { return runs_; }
 
   std::string work_checkpoint(const StudyRun& run) const;
   std::string work_records(const StudyRun& run) const;
@@ -81,13 +80,14 @@ class Reproduction {
  private:
   void look_for_checkpoint(StudyRun& run) const;
   void look_for_records(StudyRun& run) const;
-  Record placeholder(const StudyRun& run, const Cell& cell) const;
+  Record placeholder(const StudyRun& run, std::size_t cell) const;
 
   Study study_;
   ReproductionRequest request_;
   StudyScale scale_;
   PlanRequest questions_;
   RunPlan plan_;
+  std::vector<std::string> question_keys_;  // parallel to plan_.cells
   std::vector<StudyRun> runs_;
 };
 

@@ -1,5 +1,6 @@
 // `lenbench run`: a model, questions at growing lengths, one Record for each Cell.
 #include <algorithm>
+#include <optional>
 
 #include "base/error.h"
 #include "base/files.h"
@@ -68,11 +69,8 @@ class Run : public Command {
     files_.insert(files_.end(), extra.begin(), extra.end());
     require_values(parsed, {{"--transform", transform_}, {"--alpha", alpha_}, {"--rope-scaling", rope_scaling_}});
     SessionRequest request = read_request(parsed);
-    request.choice = choose_model(model_, exec_.read(parsed, model_,
-                                                     {"--probe", "--device", "--dtype", "--threads", "--attention-path",
-                                                      "--transform", "--alpha", "--rope-scaling", "--memory"}));
-    const bool has_attention = !request.choice.path.empty() && !request.choice.is_script;
-    if (probe_.empty() && !has_attention) request.run.probe = ProbeRows::kNone;
+    request.choice = choice(parsed);
+    if (probe_.empty() && !request.choice.is_checkpoint()) request.run.probe = ProbeRows::kNone;
     if (dry_run_) {
       if (json_) throw Error("--dry-run prints no Records: leave --json out");
       print_out(dry_run_text(request, describe_unloaded(request.choice, request.open)));
@@ -82,7 +80,17 @@ class Run : public Command {
   }
 
  private:
-  SessionRequest read_request(const Parsed& parsed) const {
+  // Found once, when it is first asked for: finding it hashes a checkpoint, and its training length starts a program.
+  const ModelChoice& choice(const Parsed& parsed) {
+    if (!choice_) {
+      choice_ = choose_model(model_, exec_.read(parsed, model_,
+                                                {"--probe", "--device", "--dtype", "--threads", "--attention-path",
+                                                 "--transform", "--alpha", "--rope-scaling", "--memory"}));
+    }
+    return *choice_;
+  }
+
+  SessionRequest read_request(const Parsed& parsed) {
     SessionRequest request;
     PlanRequest& plan = request.plan;
     if (parsed.has("--data")) {
@@ -93,7 +101,7 @@ class Run : public Command {
       plan.lengths = parse_length_list({"64..4096"});
       add_tasks(tasks, plan);
     }
-    if (!lengths_.empty()) plan.lengths = parse_length_list(with_train_length(lengths_));
+    if (!lengths_.empty()) plan.lengths = parse_length_list(with_train_length(parsed, lengths_));
     plan.samples_at = samples_per_length(plan.lengths, samples_, samples_at_);
     if (!parsed.has("--data")) {
       plan.data_seeds = read_seeds();
@@ -103,11 +111,10 @@ class Run : public Command {
     if (!probe_.empty()) {
       require_one_of(probe_, "--probe", {"answer", "all", "prefix", "none"});
     }
-    const bool answers = probe_.empty() || probe_ == "answer";
     request.run.probe = probe_ == "all"      ? ProbeRows::kAll
                         : probe_ == "prefix" ? ProbeRows::kPrefix
-                        : answers            ? ProbeRows::kAnswer
-                                             : ProbeRows::kNone;
+                        : probe_ == "none"   ? ProbeRows::kNone
+                                             : ProbeRows::kAnswer;
     request.run.batch = parse_at_least(batch_, "--batch", 0);
     request.run.memory_bytes = memory_.empty() ? 0 : parse_bytes(memory_, "--memory");
     request.open.device = device_;
@@ -158,11 +165,11 @@ class Run : public Command {
   }
 
   // 'train' as the number that the checkpoint names.
-  std::vector<std::string> with_train_length(std::vector<std::string> texts) const {
+  std::vector<std::string> with_train_length(const Parsed& parsed, std::vector<std::string> texts) {
     constexpr std::string_view kTrain = "train";
     for (std::string& text : texts) {
       for (std::size_t at = text.find(kTrain); at != std::string::npos; at = text.find(kTrain, at)) {
-        const std::int64_t length = describe_unloaded(choose_model(model_), {}).train_length;
+        const std::int64_t length = describe_unloaded(choice(parsed), {}).train_length;
         if (length == 0) throw Error("--lengths names 'train', and '" + model_ + "' does not say its training length");
         text.replace(at, kTrain.size(), std::to_string(length));
       }
@@ -189,6 +196,7 @@ class Run : public Command {
   std::string transform_, alpha_, rope_scaling_;
   std::string max_positions_, data_;
   std::vector<std::string> tasks_, lengths_, samples_at_, files_;
+  std::optional<ModelChoice> choice_;
   bool overwrite_ = false, allow_nonfinite_ = false, dry_run_ = false, json_ = false;
   bool quiet_ = false, json_progress_ = false;
   ExecFlags exec_;

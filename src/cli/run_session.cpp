@@ -115,7 +115,7 @@ std::string dry_run_text(const SessionRequest& request, const PredictorInfo& mod
   for (const SkippedCell& skip : plan.skipped) {
     text += fmt::format("{:<14} {:>10} skipped: {}\n", skip.cell.task->info().name, skip.cell.length, skip.reason);
   }
-  if (!request.choice.path.empty() && !request.choice.is_script) {
+  if (request.choice.is_checkpoint()) {
     text += fmt::format("memory: predicted peak above the loaded model ({} of weights)\n",
                         format_bytes(model.num_parameters * (request.open.dtype == "float64" ? 8 : 4)));
   }

@@ -32,8 +32,8 @@ class Program {
   // Kills the program and all that it started, now.
   void end();
   bool running() const { return guard_ > 0; }
-  // The last lines of what it wrote to standard error, as "; its last lines on standard error: 'a', 'b'"; empty when it
-  // wrote nothing.
+  // The last lines of what it wrote to standard error, as "; its last lines on standard error: 'a' | 'b'"; empty when
+  // it wrote nothing.
   std::string last_words() const;
 
  private:

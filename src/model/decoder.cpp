@@ -112,11 +112,17 @@ SequenceModel::SequenceModel(DecoderConfig config, std::vector<NamedTensor> para
   }
 }
 
-const at::Tensor& SequenceModel::parameter(const std::string& name) const {
+const at::Tensor* SequenceModel::find_parameter(const std::string& name) const {
   for (const auto& [known, tensor] : parameters_) {
-    if (known == name) return tensor;
+    if (known == name) return &tensor;
   }
-  throw std::invalid_argument("model: no parameter " + name);
+  return nullptr;
+}
+
+const at::Tensor& SequenceModel::parameter(const std::string& name) const {
+  const at::Tensor* found = find_parameter(name);
+  if (found == nullptr) throw std::invalid_argument("model: no parameter " + name);
+  return *found;
 }
 
 std::unique_ptr<SequenceModel> make_model(DecoderConfig config, std::vector<NamedTensor> parameters,
@@ -174,11 +180,8 @@ Decoder::Decoder(DecoderConfig config, std::vector<NamedTensor> parameters, at::
 }
 
 Decoder::Affine Decoder::affine(const std::string& name) const {
-  Affine result{parameter(name + ".weight"), {}};
-  for (const auto& [known, tensor] : parameters_) {
-    if (known == name + ".bias") result.bias = tensor;
-  }
-  return result;
+  const at::Tensor* bias = find_parameter(name + ".bias");
+  return {parameter(name + ".weight"), bias != nullptr ? *bias : at::Tensor()};
 }
 
 at::Tensor Decoder::in_compute_type(const at::Tensor& parameter) const {

@@ -74,7 +74,8 @@ class SequenceModel {
   virtual std::vector<double> head_alpha() const { return {}; }
   // [H]; see Probe::head_has_position.
   virtual std::vector<bool> head_has_position() const = 0;
-  // The last key that the row of a token sees, and the key that a token is, for positions of any shape; -1 stays -1.
+  // The last key that the row of a token sees, and the key that a token is, for positions of any shape; keys_of(-1) is
+  // -1.
   virtual at::Tensor last_keys(const at::Tensor& positions) const { return positions; }
   virtual at::Tensor keys_of(const at::Tensor& positions) const { return positions; }
 
@@ -96,6 +97,8 @@ class SequenceModel {
   // otherwise. Tensors are shared, not copied: an optimizer that changes them in place changes the model. `compute` is
   // fp32 or fp64. Throws Error for a configuration out of range.
   SequenceModel(DecoderConfig config, std::vector<NamedTensor> parameters, at::ScalarType compute);
+
+  const at::Tensor* find_parameter(const std::string& name) const;  // null: there is none
 
   DecoderConfig config_;
   std::vector<NamedTensor> parameters_;

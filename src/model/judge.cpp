@@ -39,35 +39,44 @@ void judge_rows(const at::Tensor& logits, std::span<const std::int32_t> targets,
   }
 }
 
-}  // namespace
-
-JudgedRows judge(const SequenceModel& model, const at::Tensor& output_VE, const at::Tensor& hidden_NE,
-                 std::span<const std::int32_t> targets) {
+// `logits_of(begin, end)` gives logits of those rows, each with `outputs` of them; asked for in chunks.
+template <class LogitsOf>
+JudgedRows judge_chunks(std::int64_t outputs, std::span<const std::int32_t> targets, const LogitsOf& logits_of) {
   const at::NoGradGuard no_grad;
-  const std::int64_t rows = hidden_NE.size(0), outputs = model.config().num_outputs();
-  const std::int64_t chunk = std::max<std::int64_t>(1, kLogitBytes / (8 * outputs));
+  const std::int64_t rows = std::ssize(targets), chunk = std::max<std::int64_t>(1, kLogitBytes / (8 * outputs));
   JudgedRows judged;
   judged.argmax.reserve(targets.size());
   judged.nll.reserve(targets.size());
   for (std::int64_t begin = 0; begin < rows; begin += chunk) {
     const std::int64_t end = std::min(rows, begin + chunk);
-    judge_rows(model.logits(hidden_NE.slice(0, begin, end), output_VE),
+    judge_rows(logits_of(begin, end),
                targets.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)), judged);
   }
   return judged;
 }
 
+}  // namespace
+
+JudgedRows judge(const SequenceModel& model, const at::Tensor& output_VE, const at::Tensor& hidden_NE,
+                 std::span<const std::int32_t> targets) {
+  return judge_chunks(model.config().num_outputs(), targets, [&](std::int64_t begin, std::int64_t end) {
+    return model.logits(hidden_NE.slice(0, begin, end), output_VE);
+  });
+}
+
 JudgedRows judge_logits(const at::Tensor& logits_NV, std::span<const std::int32_t> targets) {
-  const at::NoGradGuard no_grad;
-  const std::int64_t rows = logits_NV.size(0);
-  const std::int64_t chunk = std::max<std::int64_t>(1, kLogitBytes / (8 * logits_NV.size(1)));
-  JudgedRows judged;
-  for (std::int64_t begin = 0; begin < rows; begin += chunk) {
-    const std::int64_t end = std::min(rows, begin + chunk);
-    judge_rows(logits_NV.slice(0, begin, end),
-               targets.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)), judged);
+  return judge_chunks(logits_NV.size(1), targets,
+                      [&](std::int64_t begin, std::int64_t end) { return logits_NV.slice(0, begin, end); });
+}
+
+SamplePrediction prediction_of(JudgedRows judged, std::span<const ScoredToken> scored) {
+  SamplePrediction prediction;
+  for (std::size_t i = 0; i < scored.size() && prediction.first_nonfinite < 0; ++i) {
+    if (judged.argmax[i] < 0) prediction.first_nonfinite = scored[i].position;
   }
-  return judged;
+  prediction.argmax = std::move(judged.argmax);
+  prediction.nll = std::move(judged.nll);
+  return prediction;
 }
 
 }  // namespace lenbench

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "bench/predictor.h"
 #include "model/decoder.h"
 
 namespace lenbench {
@@ -23,5 +24,8 @@ JudgedRows judge(const SequenceModel& model, const at::Tensor& output_VE, const 
 
 // The same of logits that are already there, of any device and floating type.
 JudgedRows judge_logits(const at::Tensor& logits_NV, std::span<const std::int32_t> targets);
+
+// The rows of one sample, parallel to its `scored`.
+SamplePrediction prediction_of(JudgedRows judged, std::span<const ScoredToken> scored);
 
 }  // namespace lenbench

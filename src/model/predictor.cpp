@@ -60,10 +60,10 @@ class ModelPredictor final : public Predictor {
       throw Error("out of memory for " + sizes, ExitCode::kNotMeasured);
     } catch (const c10::Error& error) {
       const std::string message = first_line(error.what_without_backtrace());
-      const bool memory =
-          message.find("allocate memory") != std::string::npos || message.find("out of memory") != std::string::npos;
-      throw Error((memory ? "out of memory for " + sizes + ": " : "the model failed on " + sizes + ": ") + message,
-                  ExitCode::kNotMeasured);
+      throw Error(
+          (says_out_of_memory(message) ? "out of memory for " + sizes + ": " : "the model failed on " + sizes + ": ") +
+              message,
+          ExitCode::kNotMeasured);
     }
   }
 
@@ -126,13 +126,7 @@ class ModelPredictor final : public Predictor {
       std::vector<std::int32_t> targets;
       for (const ScoredToken& token : scored) targets.push_back(token.target);
       JudgedRows judged = judge(*model_, output_VE, hidden_BQE.select(0, b).slice(0, 0, std::ssize(scored)), targets);
-      SamplePrediction prediction;
-      for (std::size_t i = 0; i < scored.size() && prediction.first_nonfinite < 0; ++i) {
-        if (judged.argmax[i] < 0) prediction.first_nonfinite = scored[i].position;
-      }
-      prediction.argmax = std::move(judged.argmax);
-      prediction.nll = std::move(judged.nll);
-      predictions.push_back(std::move(prediction));
+      predictions.push_back(prediction_of(std::move(judged), scored));
     }
     if (!stats.empty()) {
       add_probe(stats, request.probe, *probe);
@@ -224,6 +218,10 @@ class ModelPredictor final : public Predictor {
 };
 
 }  // namespace
+
+bool says_out_of_memory(const std::string& message) {
+  return message.find("allocate memory") != std::string::npos || message.find("out of memory") != std::string::npos;
+}
 
 std::unique_ptr<Predictor> make_predictor(std::unique_ptr<SequenceModel> model, PredictorInfo info,
                                           AttentionPath path) {

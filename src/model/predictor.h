@@ -23,6 +23,9 @@ DecoderConfig inference_config(const Checkpoint& checkpoint, const OpenOptions& 
 // threads when options.threads > 0.
 std::unique_ptr<Predictor> open_predictor(const std::string& checkpoint_path, const OpenOptions& options);
 
+// Whether what LibTorch says of a failure is that memory ran out.
+bool says_out_of_memory(const std::string& message);
+
 // "auto", "reference", "streaming". Throws Error for another name.
 AttentionPath parse_attention_path(const std::string& name);
 // "float32", "float64". Throws Error for another name.

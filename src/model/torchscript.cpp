@@ -4,7 +4,6 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/logsumexp.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
 #include <torch/csrc/jit/serialization/import.h>
@@ -22,6 +21,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "model/judge.h"
+#include "model/predictor.h"
 
 namespace lenbench {
 namespace {
@@ -43,7 +43,7 @@ struct ScriptFacts {
   }
 };
 
-std::string first_line(const std::string& text) {
+std::string cause_of(const std::string& text) {
   // The interpreter puts its own heading and a traceback before what went wrong.
   const std::size_t cause = text.rfind("RuntimeError: ");
   const std::string from = cause == std::string::npos ? text : text.substr(cause);
@@ -83,9 +83,8 @@ class ScriptPredictor final : public Predictor {
         throw;
       } catch (const std::exception& error) {
         const std::string message = error.what();
-        const bool memory =
-            message.find("allocate memory") != std::string::npos || message.find("out of memory") != std::string::npos;
-        throw Error((memory ? "out of memory for " : "the module failed on ") + what + ": " + first_line(message),
+        throw Error((says_out_of_memory(message) ? "out of memory for " : "the module failed on ") + what + ": " +
+                        cause_of(message),
                     ExitCode::kNotMeasured);
       }
     }
@@ -120,13 +119,7 @@ class ScriptPredictor final : public Predictor {
       }
       at::Tensor logits_RV = logits.select(0, b);
       if (!rows_method_) logits_RV = logits_RV.index_select(0, rows_BR.select(0, b));
-      JudgedRows judged = judge_logits(logits_RV, targets);
-      SamplePrediction& prediction = predictions[s];
-      for (std::size_t i = 0; i < scored.size() && prediction.first_nonfinite < 0; ++i) {
-        if (judged.argmax[i] < 0) prediction.first_nonfinite = scored[i].position;
-      }
-      prediction.argmax = std::move(judged.argmax);
-      prediction.nll = std::move(judged.nll);
+      predictions[s] = prediction_of(judge_logits(logits_RV, targets), scored);
     }
   }
 
@@ -185,7 +178,7 @@ std::unique_ptr<Predictor> open_torchscript(const std::string& path, const OpenO
     module = torch::jit::load(path, at::kCPU, extra);
     module.eval();
   } catch (const std::exception& error) {
-    throw Error(printable(path) + ": cannot be loaded as TorchScript: " + first_line(error.what()));
+    throw Error(printable(path) + ": cannot be loaded as TorchScript: " + cause_of(error.what()));
   }
   ScriptFacts facts;
   if (!extra[kExtraFile].empty()) {

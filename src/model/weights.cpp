@@ -93,7 +93,7 @@ std::vector<NamedTensor> load_parameters(const Checkpoint& checkpoint, const Dec
                                          at::ScalarType dtype) {
   checkpoint.check_finite();
   std::vector<NamedTensor> parameters = stored_parameters(checkpoint, config);
-  const bool converts = config.item_classes > 0 || stored_bytes(checkpoint) <= kConvertedBytes;
+  const bool converts = converts_when_loaded(checkpoint);
   for (auto& [name, tensor] : parameters) {
     const bool may_overflow = tensor.scalar_type() == at::kDouble && dtype != at::kDouble;
     if (!converts && !may_overflow) continue;

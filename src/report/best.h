@@ -24,8 +24,7 @@ struct Contender {
 //
 // The test of one pair, the first that applies; its name goes to `tests`:
 // - one checkpoint each, the same data seeds, several answers a sample whose outcomes were kept: the sign-flip test
-// over
-//   samples (answers of one sample are not independent);
+//   over samples (answers of one sample are not independent);
 // - the same with outcomes of samples: McNemar's exact test on the same samples (exact match, and
 //   accuracies that count one answer a sample);
 // - the same with perplexity: Student's t over the samples' differences in nats a token;

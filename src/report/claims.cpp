@@ -68,11 +68,13 @@ std::vector<Figure> relevant_figures(const std::vector<Record>& records, FigureR
 
 std::vector<Figure> spread_figures(const std::vector<Record>& records, const FigureRequest& request) {
   const std::vector<Record> chosen = probed_records(records);
+  const auto heads = heads_of(chosen);
   std::vector<Figure> figures;
   for (const HeadGroup group : {HeadGroup::kPositionless, HeadGroup::kPositional}) {
     std::vector<LinePanel> panels;
     std::vector<std::string> titles;
-    for (const auto& [place, positional] : heads_of(chosen)) {
+    for (const auto& [place, positional] : heads) {
+      if (group == HeadGroup::kPositional && !positional) continue;
       add_spread(chosen, request, place, group, panels, titles);
     }
     figures.resize(std::max(figures.size(), panels.size()));

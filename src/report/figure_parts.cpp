@@ -16,6 +16,7 @@ GridRequest grid_request(const FigureRequest& request, std::optional<MetricChoic
   grid.metric = metric;
   grid.aggregate = request.aggregate;
   grid.rows_by = request.rows_by;
+  grid.mark_best = false;  // no figure shows it
   grid.x = request.x;
   grid.default_parameters = request.default_parameters;
   return grid;

@@ -139,7 +139,7 @@ struct GridRequest {
 };
 
 // Builds Grids from Records that come one by one, and keeps of each no more than one cell of a table needs (about 200
-// bytes, a bit per sample, and for perplexity a number per sample when the best is marked).
+// bytes, a bit per sample, and when the best is marked a number per sample for perplexity and two bytes for answers).
 //
 // One Grid for each task, parameters, version, split, documents and probed rows, in order of appearance. Attention
 // metrics of prefix rows have the keys that the rows see at most as their lengths (prefix_rows.h). Within a row

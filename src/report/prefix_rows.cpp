@@ -7,19 +7,20 @@
 namespace lenbench {
 
 std::vector<Record> prefix_rows(const Record& record) {
-  Record rest = record;
-  const std::vector<PositionHeads> entries = std::move(rest.measurement.heads_by_position);
-  const std::int64_t tokens = record.measurement.effective_tokens_max;
-  rest.measurement = {};
+  if (record.measurement.heads_by_position.empty()) return {};
+  Record rest;
+  rest.schema = record.schema;
+  rest.question = record.question;
+  rest.subject = record.subject;
+  rest.setting = record.setting;
+  rest.samples_requested = record.samples_requested;
+  rest.status = record.status;
+  rest.reason = record.reason;
   rest.measurement.samples = record.measurement.samples;
   rest.measurement.probe_rows = "prefix";
-  rest.outcomes.clear();
-  rest.sample_nats.clear();
-  rest.sample_tokens.clear();
-  rest.sample_answers.clear();
-  rest.answer_outcomes.clear();
+  const std::int64_t tokens = record.measurement.effective_tokens_max;
   std::vector<Record> parts;
-  for (const PositionHeads& entry : entries) {
+  for (const PositionHeads& entry : record.measurement.heads_by_position) {
     const std::int64_t last = std::min(entry.last, tokens - 1);
     if (entry.first == 0 || 2 * (last - entry.first + 1) < entry.last - entry.first + 1) continue;
     parts.push_back(rest);

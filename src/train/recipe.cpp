@@ -116,8 +116,6 @@ Recipe read_recipe(const std::string& path) {
 nlohmann::ordered_json recipe_json(const Recipe& recipe) {
   nlohmann::ordered_json json = write_fields(recipe);
   json["model"] = parse_json(recipe.model, "model");
-  // Absent where it changes nothing, so that a recipe's hash says what the recipe does.
-  if (recipe.restart.learning_rates.empty()) json["restart"].erase("learning_rates");
   return json;
 }
 

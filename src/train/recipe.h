@@ -91,7 +91,7 @@ struct RecipeRestart {
     visit.defaulted("at_step", self.at_step);
     visit.defaulted("min_accuracy", self.min_accuracy);
     visit.defaulted("max_seeds", self.max_seeds);
-    visit.defaulted("learning_rates", self.learning_rates);
+    visit.sparse("learning_rates", self.learning_rates);
   }
 };
 

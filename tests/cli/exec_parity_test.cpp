@@ -31,16 +31,25 @@ std::vector<json> records(const std::string& model, const std::vector<std::strin
   return all;
 }
 
+struct Both {
+  std::vector<json> native, exec;
+};
+
+// Records of a bundled checkpoint asked `what`, natively and as a program.
+Both both(const std::string& python, const std::string& checkpoint, const std::vector<std::string>& what) {
+  std::vector<std::string> native_words = what;
+  native_words.insert(native_words.end(), {"--probe", "none", "--threads", "1"});
+  const std::string program = "exec:" + python + " " + LENBENCH_TEST_DATA +
+                              "/exec/numpy_decoder.py " LENBENCH_PYTHON " " LENBENCH_RESULTS "/checkpoints/" +
+                              checkpoint;
+  return {records(checkpoint, native_words), records(program, what)};
+}
+
 TEST(ExecParity, RecordsAreThoseOfTheNativePathFrom64To4096) {
   const std::string python = python_with_numpy();
   if (python.empty()) GTEST_SKIP() << "numpy is not installed (python3-numpy)";
-  const std::string folder = std::string(LENBENCH_RESULTS) + "/checkpoints/recall-softmax-nape";
-  const std::string program =
-      "exec:" + python + " " + LENBENCH_TEST_DATA + "/exec/numpy_decoder.py " LENBENCH_PYTHON " " + folder;
-  const std::vector<std::string> what = {"--tasks", "recall", "--lengths", "64..4096", "--samples", "4,4,4,4,2,1,1"};
-  std::vector<std::string> native_words = what;
-  native_words.insert(native_words.end(), {"--probe", "none", "--threads", "1"});
-  const std::vector<json> native = records("recall-softmax-nape", native_words), exec = records(program, what);
+  const auto [native, exec] =
+      both(python, "recall-softmax-nape", {"--tasks", "recall", "--lengths", "64..4096", "--samples", "4,4,4,4,2,1,1"});
   ASSERT_EQ(native.size(), 7U);
   ASSERT_EQ(exec.size(), native.size());
   for (std::size_t i = 0; i < native.size(); ++i) {
@@ -56,13 +65,8 @@ TEST(ExecParity, RecordsAreThoseOfTheNativePathFrom64To4096) {
 TEST(ExecParity, PerplexityAgreesWithTheNativePath) {
   const std::string python = python_with_numpy();
   if (python.empty()) GTEST_SKIP() << "numpy is not installed (python3-numpy)";
-  const std::string folder = std::string(LENBENCH_RESULTS) + "/checkpoints/lm-softmax-nape";
-  const std::string program =
-      "exec:" + python + " " + LENBENCH_TEST_DATA + "/exec/numpy_decoder.py " LENBENCH_PYTHON " " + folder;
-  const std::vector<std::string> what = {"--tasks", "text", "--lengths", "64,512", "--samples", "3"};
-  std::vector<std::string> native_words = what;
-  native_words.insert(native_words.end(), {"--probe", "none", "--threads", "1"});
-  const std::vector<json> native = records("lm-softmax-nape", native_words), exec = records(program, what);
+  const auto [native, exec] =
+      both(python, "lm-softmax-nape", {"--tasks", "text", "--lengths", "64,512", "--samples", "3"});
   ASSERT_EQ(native.size(), 2U);
   ASSERT_EQ(exec.size(), native.size());
   for (std::size_t i = 0; i < native.size(); ++i) {
