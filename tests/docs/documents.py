@@ -294,19 +294,22 @@ class Workplace:
         programs = self.folder / "build" / "release" / "bin"
         programs.mkdir(parents=True)
         (programs / "lenbench").symlink_to(program)
-        self.python = python_for_models()
-        for name in ("python", "python3"):
-            # A script and not a link: an environment finds its modules beside the interpreter that it is started as.
-            script = programs / name
-            script.write_text(f'#!/bin/sh\nexec "{self.python}" "$@"\n', encoding="utf-8")
-            script.chmod(0o755)
         self.environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1",
                             "HOME": str(self.folder / "home"), "NO_COLOR": "1",
                             "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))}
         (self.folder / "home").mkdir()
 
+    def provide_python(self):
+        for name in ("python", "python3"):
+            # A script and not a link: an environment finds its modules beside the interpreter that it is started as.
+            script = self.folder / "build" / "release" / "bin" / name
+            script.write_text(f'#!/bin/sh\nexec "{python_for_models()}" "$@"\n', encoding="utf-8")
+            script.chmod(0o755)
+
     def run(self, command):
         """(exit code, standard output, standard error, seconds)"""
+        if "python" in command:
+            self.provide_python()
         if command.startswith("export "):
             self.exports.append(command)
         script = "\n".join(["set -o pipefail"] + self.exports + [command])
@@ -322,7 +325,7 @@ class Workplace:
         """Whether the documents' Python has it, or the one that tools/setup.sh --figures makes."""
         figures = os.path.join(self.environment["XDG_CACHE_HOME"], "lenbench", "figures", "bin", "python")
         return any(subprocess.run([python, "-c", f"import {name}"], capture_output=True, check=False).returncode == 0
-                   for python in (self.python, figures) if os.path.exists(python))
+                   for python in (python_for_models(), figures) if os.path.exists(python))
 
 
 def target(commands, text, rule):
