@@ -26,6 +26,10 @@ class File {
   }
   File(const File&) = delete;
   File& operator=(const File&) = delete;
+  File& operator=(File&& other) noexcept {
+    std::swap(descriptor_, other.descriptor_);
+    return *this;
+  }
   int get() const { return descriptor_; }
   int release() { return std::exchange(descriptor_, -1); }
 
@@ -48,6 +52,20 @@ struct Remover {
     if (!path.empty()) unlink(path.c_str());
   }
 };
+
+// Gives an open file without a name the first free one of `pattern`, which ends in XXXXXX; "" with errno set when it
+// cannot be named.
+std::string name_file(int file, const std::string& pattern) {
+  constexpr int kMostTries = 1000;
+  const std::string self = "/proc/self/fd/" + std::to_string(file);
+  const std::string stem = pattern.substr(0, pattern.size() - 6);
+  for (int number = 0; number < kMostTries; ++number) {
+    std::string name = stem + std::to_string(getpid()) + "-" + std::to_string(number);
+    if (linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) return name;
+    if (errno != EEXIST) return "";
+  }
+  return "";
+}
 
 // The file that a chain of symbolic links ends at, so that the link itself survives a rename.
 std::filesystem::path final_target(const std::filesystem::path& path) {
@@ -106,10 +124,17 @@ void write_file_atomically(const std::string& path, std::string_view bytes) {
   if (std::filesystem::is_directory(target, unknown)) throw_unwritable(path, EISDIR);
   if (unknown == std::errc::too_many_symbolic_link_levels) throw_unwritable(path, ELOOP);
   const std::filesystem::path folder = target.has_parent_path() ? target.parent_path() : std::filesystem::path(".");
+  // Without a name until it is whole, so that a killed process leaves nothing behind; not every file system can, and
+  // naming it later takes /proc.
+  File file(access("/proc/self/fd", X_OK) == 0 ? open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600) : -1);
+  const bool nameless = file.get() >= 0;
   std::string temporary = (folder / ".lenbench-XXXXXX").string();
-  File file(mkostemp(temporary.data(), O_CLOEXEC));
-  if (file.get() < 0) throw_unwritable(path, errno);
-  Remover remover{temporary};
+  Remover remover{};
+  if (!nameless) {
+    file = File(mkostemp(temporary.data(), O_CLOEXEC));
+    if (file.get() < 0) throw_unwritable(path, errno);
+    remover.path = temporary;
+  }
   if (fchmod(file.get(), mode_for(target.string())) != 0) throw_unwritable(path, errno);
   for (std::size_t written = 0; written < bytes.size();) {
     const ssize_t count = write(file.get(), bytes.data() + written, bytes.size() - written);
@@ -118,6 +143,11 @@ void write_file_atomically(const std::string& path, std::string_view bytes) {
     written += static_cast<std::size_t>(count);
   }
   if (fsync(file.get()) != 0) throw_unwritable(path, errno);
+  if (nameless) {
+    temporary = name_file(file.get(), temporary);
+    if (temporary.empty()) throw_unwritable(path, errno);
+    remover.path = temporary;
+  }
   // Some file systems report a full disk only here.
   if (close(file.release()) != 0) throw_unwritable(path, errno);
   if (rename(temporary.c_str(), target.c_str()) != 0) throw_unwritable(path, errno);

@@ -203,6 +203,8 @@ RunSummary Runner::run(const RunPlan& plan, const Sink& sink, const Progress& pr
   };
 
   std::vector<const Cell*> todo;
+  // Samples of Cells not begun, by tokens: a plan may have thousands of Cells, and forecasts are linear in samples.
+  std::map<std::int64_t, std::int64_t> waiting;
   RunProgress state;
   for (const Cell& cell : plan.cells) {
     if (is_recorded(cell)) {
@@ -210,6 +212,7 @@ RunSummary Runner::run(const RunPlan& plan, const Sink& sink, const Progress& pr
       continue;
     }
     todo.push_back(&cell);
+    waiting[cell.total_tokens] += cell.samples;
     state.num_samples += cell.samples;
   }
   state.num_cells = static_cast<std::int64_t>(todo.size());
@@ -217,8 +220,9 @@ RunSummary Runner::run(const RunPlan& plan, const Sink& sink, const Progress& pr
   TimeForecast forecast;
   const double run_start = options_.seconds();
   std::int64_t finished_samples = 0;
-  for (std::size_t i = 0; i < todo.size(); ++i) {
-    const Cell& cell = *todo[i];
+  for (const Cell* next : todo) {
+    const Cell& cell = *next;
+    waiting[cell.total_tokens] -= cell.samples;
     const double cell_start = options_.seconds();
     const auto report = [&](std::int64_t done) {
       if (!progress) return;
@@ -229,8 +233,8 @@ RunSummary Runner::run(const RunPlan& plan, const Sink& sink, const Progress& pr
       state.samples_done = finished_samples + done;
       state.seconds_elapsed = now - run_start;
       state.seconds_left = with_cell.predict(cell.total_tokens, cell.samples - done);
-      for (std::size_t later = i + 1; later < todo.size() && state.seconds_left >= 0; ++later) {
-        state.seconds_left += with_cell.predict(todo[later]->total_tokens, todo[later]->samples);
+      for (const auto& [tokens, samples] : waiting) {
+        if (state.seconds_left >= 0) state.seconds_left += with_cell.predict(tokens, samples);
       }
       progress(state);
     };

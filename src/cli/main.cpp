@@ -1,5 +1,10 @@
 // The program: finds the command, reads its flags, and maps every outcome to an exit code.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <exception>
 #include <new>
 
@@ -94,6 +99,30 @@ int dispatch(const std::vector<std::string>& arguments) {
   throw Error("no command '" + wanted + "'" + did_you_mean(wanted, names) + "; see 'lenbench --help'");
 }
 
+// A standard descriptor that the caller closed would be the next file's to have, and notes would land among Records.
+void occupy_standard_descriptors() {
+  for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(number, F_GETFD) >= 0 || errno != EBADF) continue;
+    // Not for writing where results would go: that they go nowhere has to show.
+    if (open("/dev/null", number == STDERR_FILENO ? O_WRONLY : O_RDONLY) < 0) return;
+  }
+}
+
+// Exceptions that nothing can catch: LibTorch makes objects while it is loaded, and threads end here, too.
+[[noreturn]] void end_in_one_line() {
+  // No allocation: there may be nothing left to allocate.
+  const char* line =
+      "lenbench: error: internal error: an exception was not caught; please report it with the command line\n";
+  try {
+    if (std::current_exception() != nullptr) std::rethrow_exception(std::current_exception());
+  } catch (const std::bad_alloc&) {
+    line = "lenbench: error: out of memory: not even LibTorch could be loaded; free some memory or raise its limit\n";
+  } catch (...) {
+  }
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line, std::strlen(line));
+  _exit(static_cast<int>(ExitCode::kNotMeasured));
+}
+
 }  // namespace
 
 int guarded(const std::vector<std::string>& arguments) {
@@ -120,6 +149,8 @@ int guarded(const std::vector<std::string>& arguments) {
 }  // namespace lenbench::cli
 
 int main(int argc, char** argv) {
+  lenbench::cli::occupy_standard_descriptors();
+  std::set_terminate(lenbench::cli::end_in_one_line);
   // A closed pipe shows up as a failed write, so that a run still finishes its records.
   std::signal(SIGPIPE, SIG_IGN);
   // So does a file that has reached the size limit of the process.

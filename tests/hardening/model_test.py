@@ -1,0 +1,114 @@
+"""Training under kills and broken disks, and models in too little memory: what is resumed equals what was left alone."""
+
+import errno
+import json
+import os
+import random
+import resource
+import signal
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from harness import FAULT_LIBRARY, lines_of, run, start, tiny_recipe, training_result  # noqa: E402
+
+
+# Of address space: LibTorch's files alone take more than 400 MiB.
+LIMITS_MIB = (8000, 520, 450, 400, 300)
+
+
+class Folder(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+
+class Training(Folder):
+    def setUp(self):
+        super().setUp()
+        self.recipe = tiny_recipe(self.path("tiny.json"), steps=12)
+        done = run("train", self.recipe, "-o", self.path("whole"), "--quiet")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.whole = training_result(self.path("whole"))
+
+    def ends_like_the_undisturbed(self, folder):
+        done = run("train", self.recipe, "-o", folder, "--quiet")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(training_result(folder), self.whole)
+
+    def test_kill_9_and_resume(self):
+        folder, randomly, kills = self.path("killed"), random.Random(3), 0
+        for _ in range(20):
+            child = start("train", self.recipe, "-o", folder, "--json-progress")
+            child.stderr.readline()  # begun
+            time.sleep(randomly.uniform(0, 0.3))
+            child.kill()
+            kills += child.wait() == -signal.SIGKILL
+            child.stdout.close()
+            child.stderr.close()
+            if kills >= 3:
+                break
+        self.assertGreaterEqual(kills, 3)
+        self.ends_like_the_undisturbed(folder)
+
+    def test_an_interrupt_saves_and_says_so(self):
+        folder = self.path("stopped")
+        child = start("train", self.recipe, "-o", folder, "--json-progress", text=True)
+        child.stderr.readline()
+        child.send_signal(signal.SIGINT)
+        _, errors = child.communicate(timeout=60)
+        if child.returncode == 0:
+            self.skipTest("the training was over first")
+        self.assertEqual(child.returncode, 130, errors)
+        self.assertIn("resumes from the state", errors)
+        self.ends_like_the_undisturbed(folder)
+
+    def test_broken_writes(self):
+        for call, number, code in (("write", 1, errno.ENOSPC), ("write", 4, errno.EDQUOT), ("write", 9, errno.ENOSPC),
+                                   ("fsync", 2, errno.EIO), ("rename", 2, errno.EIO)):
+            folder = self.path(f"{call}-{number}")
+            done = run("train", self.recipe, "-o", folder, "--quiet",
+                       environment={"LD_PRELOAD": FAULT_LIBRARY, "LENBENCH_FAULT": f"{call}:{number}:{code}"})
+            self.assertEqual(done.returncode, 3, f"{call} {number}: {done.stderr}")
+            self.assertEqual(done.stderr.count("lenbench: error:"), 1, done.stderr)
+            self.ends_like_the_undisturbed(folder)
+
+
+class Memory(Folder):
+    def test_too_little_memory_takes_smaller_batches_or_is_a_reason(self):
+        """From plenty to too little: every outcome is a Record or one line, and never a crash."""
+        words = ["run", "recall-asentmax-nape", "--tasks", "recall", "--lengths", "64,512", "--samples", "64", "--batch", "64",
+                 "--threads", "1", "--probe", "none", "--quiet"]
+        seen = {}
+        for mebibytes in LIMITS_MIB:
+            path = self.path(f"{mebibytes}.jsonl")
+
+            def limit(size=mebibytes):
+                resource.setrlimit(resource.RLIMIT_AS, (size << 20, size << 20))
+
+            done = run(*words, "-o", path, preexec_fn=limit, timeout=300)
+            records = [json.loads(line) for line in lines_of(path)[0]]
+            self.assertIn(done.returncode, (0, 2, 3), done.stderr)
+            self.assertEqual(lines_of(path)[1], b"")
+            if not records:  # LibTorch itself did not fit
+                self.assertEqual(done.stderr.count("lenbench: error:"), 1, done.stderr)
+                seen[mebibytes] = "refused"
+            for record in records:
+                if record["status"] == "failed":
+                    self.assertIn("out of memory", record["reason"])
+                    seen[mebibytes] = "failed"
+                else:
+                    seen[mebibytes] = "smaller" if record["setting"]["batch"] < 64 else "fits"
+        self.assertEqual(seen[max(LIMITS_MIB)], "fits")
+        self.assertEqual(seen[min(LIMITS_MIB)], "refused")
+        self.assertTrue(set(seen.values()) & {"smaller", "failed"}, seen)
+
+
+if __name__ == "__main__":
+    unittest.main()
