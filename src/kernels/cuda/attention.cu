@@ -7,10 +7,12 @@
 #include "kernels/cuda/attention_items.h"
 #include "kernels/cuda/device_warp.h"
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/softmax_statistics.h"
 
 namespace lenbench::kernels {
 namespace {
 
+constexpr int kThreads = kWarpsPerBlock * kWarpLanes;
 constexpr std::int64_t kMostWarps = 4096;                      // enough to fill a large device
 constexpr std::int64_t kScratchLimit = std::int64_t{1} << 29;  // bytes of lists or scores at once, if one fits
 
@@ -40,6 +42,10 @@ __global__ void dense_rows(AttentionCall call, Items items, float* scores) {
             [&](std::int64_t item, std::int64_t warp) { dense_item<DeviceWarp>(call, item, scores + warp * stride); });
 }
 
+__global__ void softmax_statistics(AttentionCall call, Items items) {
+  for_items(items, [&](std::int64_t item, std::int64_t) { statistics_item<DeviceWarp>(call, item); });
+}
+
 // Pieces of the scratch, each aligned to 256 bytes.
 struct Layout {
   std::int64_t summaries = 0, columns = 0, flags = 0, lists = 0, total = 0;  // lists: also the dense rows' scores
@@ -66,8 +72,7 @@ Layout layout_of(const Problem<float>& problem, const CudaOptions& options) {
   layout.dense_warps = warps(rows, score_bytes);
   std::int64_t work = layout.dense_warps * score_bytes;
   if (layout.steps > 0) {
-    layout.screen_warps =
-        warps(problem.batches * problem.heads * ((problem.rows + kScreenRows - 1) / kScreenRows), list_bytes(options));
+    layout.screen_warps = warps(problem.batches * problem.heads * screen_tiles_of(problem.rows), list_bytes(options));
     work = std::max(work, layout.screen_warps * list_bytes(options));
   }
   layout.total = layout.lists + work;
@@ -77,7 +82,6 @@ Layout layout_of(const Problem<float>& problem, const CudaOptions& options) {
 template <typename... Arguments>
 void launch_screen(int steps, std::int64_t warps, cudaStream_t stream, Arguments... arguments) {
   const unsigned blocks = blocks_of(warps);
-  constexpr int kThreads = kWarpsPerBlock * kWarpLanes;
   switch (steps) {
     case 2:
       return screen_rows<2><<<blocks, kThreads, 0, stream>>>(arguments...);
@@ -90,6 +94,28 @@ void launch_screen(int steps, std::int64_t warps, cudaStream_t stream, Arguments
     default:
       throw std::logic_error("attend_cuda: no screen of " + std::to_string(steps) + " steps");
   }
+}
+
+void check_keys(const Problem<float>& problem) {
+  if (problem.keys < std::int64_t{1} << 24) return;
+  throw std::invalid_argument("attention on CUDA: at most 2^24 - 1 keys: positions are exact in fp32 up to there");
+}
+
+void check_scratch(std::int64_t given, std::int64_t needed) {
+  if (given >= needed) return;
+  throw std::invalid_argument("attention on CUDA: the scratch has " + std::to_string(given) + " of " +
+                              std::to_string(needed) + " bytes");
+}
+
+// Fills call.summaries and call.columns.
+void summarise_keys(const AttentionCall& call, cudaStream_t stream) {
+  const Problem<float>& problem = call.problem;
+  const std::int64_t groups = problem.batches * problem.kv_heads, items = groups * problem.keys;
+  const auto blocks = static_cast<unsigned>((groups + kThreads - 1) / kThreads);
+  start_summaries<<<blocks, kThreads, 0, stream>>>(call.summaries, groups, static_cast<std::int32_t>(problem.keys));
+  if (items == 0) return;
+  const std::int64_t warps = std::min(items, 4 * kMostWarps);
+  prepare_keys<<<blocks_of(warps), kThreads, 0, stream>>>(call, Items{items, warps});
 }
 
 }  // namespace
@@ -110,15 +136,10 @@ void attend_cuda(const Problem<float>& problem, View<float> out, const RowStats&
   if (options.capacity < 2 * kScreenKeys || options.capacity > 4096 || options.capacity % kWarpLanes != 0) {
     throw std::invalid_argument("attend_cuda: the capacity must be a multiple of 32 in [128, 4096]");
   }
-  if (problem.keys >= std::int64_t{1} << 24) {
-    throw std::invalid_argument("attend_cuda: at most 2^24 - 1 keys: positions are exact in fp32 up to there");
-  }
+  check_keys(problem);
   if (problem.batches == 0 || problem.rows == 0) return;
   const Layout layout = layout_of(problem, options);
-  if (scratch_bytes < layout.total) {
-    throw std::invalid_argument("attend_cuda: the scratch has " + std::to_string(scratch_bytes) + " of " +
-                                std::to_string(layout.total) + " bytes");
-  }
+  check_scratch(scratch_bytes, layout.total);
   auto* bytes = static_cast<char*>(scratch);
   AttentionCall call;
   call.problem = problem;
@@ -133,17 +154,10 @@ void attend_cuda(const Problem<float>& problem, View<float> out, const RowStats&
   call.capacity = options.capacity;
   char* lists = bytes + layout.lists;
   auto* const on = static_cast<cudaStream_t>(stream);
-  constexpr int kThreads = kWarpsPerBlock * kWarpLanes;
-  const std::int64_t groups = problem.batches * problem.kv_heads, heads = problem.batches * problem.heads;
-  start_summaries<<<static_cast<unsigned>((groups + kThreads - 1) / kThreads), kThreads, 0, on>>>(
-      call.summaries, groups, static_cast<std::int32_t>(problem.keys));
-  if (problem.keys > 0) {
-    const std::int64_t items = groups * problem.keys;
-    const std::int64_t warps = std::min(items, 4 * kMostWarps);
-    prepare_keys<<<blocks_of(warps), kThreads, 0, on>>>(call, Items{items, warps});
-  }
+  const std::int64_t heads = problem.batches * problem.heads;
+  summarise_keys(call, on);
   if (layout.steps > 0) {
-    const std::int64_t items = heads * ((problem.rows + kScreenRows - 1) / kScreenRows);
+    const std::int64_t items = heads * screen_tiles_of(problem.rows);
     auto* scores = reinterpret_cast<float*>(lists + layout.screen_warps * list_bytes(options) / 2);
     launch_screen(layout.steps, layout.screen_warps, on, call, Items{items, layout.screen_warps},
                   reinterpret_cast<std::int32_t*>(lists), scores);
@@ -151,6 +165,28 @@ void attend_cuda(const Problem<float>& problem, View<float> out, const RowStats&
   dense_rows<<<blocks_of(layout.dense_warps), kThreads, 0, on>>>(call, Items{heads * problem.rows, layout.dense_warps},
                                                                  reinterpret_cast<float*>(lists));
   require_launched("attend_cuda");
+}
+
+std::int64_t softmax_statistics_cuda_scratch_bytes(const Problem<float>& problem) {
+  const std::int64_t groups = std::max<std::int64_t>(1, problem.batches * problem.kv_heads);
+  return groups * static_cast<std::int64_t>(sizeof(KeySummary));
+}
+
+void softmax_statistics_cuda(const Problem<float>& problem, const RowStats& stats, void* scratch,
+                             std::int64_t scratch_bytes, void* stream) {
+  check_keys(problem);
+  if (problem.batches == 0 || problem.rows == 0) return;
+  check_scratch(scratch_bytes, softmax_statistics_cuda_scratch_bytes(problem));
+  AttentionCall call;
+  call.problem = problem;
+  call.stats = stats;
+  call.summaries = static_cast<KeySummary*>(scratch);
+  auto* const on = static_cast<cudaStream_t>(stream);
+  summarise_keys(call, on);
+  const std::int64_t items = problem.batches * problem.heads * statistics_tiles_of(problem.rows);
+  const std::int64_t warps = std::min(items, 4 * kMostWarps);
+  softmax_statistics<<<blocks_of(warps), kThreads, 0, on>>>(call, Items{items, warps});
+  require_launched("softmax_statistics_cuda");
 }
 
 }  // namespace lenbench::kernels

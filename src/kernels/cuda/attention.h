@@ -39,6 +39,12 @@ std::int64_t attend_cuda_scratch_bytes(const Problem<float>& problem, const Cuda
 void attend_cuda(const Problem<float>& problem, View<float> out, const RowStats& stats, const CudaOptions& options,
                  CudaCounters* counters, void* scratch, std::int64_t scratch_bytes, void* stream);
 
+// Statistics of softmax rows alone: for outputs that come from elsewhere. alphas are not read. Pointers, stream and
+// errors as attend_cuda's.
+std::int64_t softmax_statistics_cuda_scratch_bytes(const Problem<float>& problem);
+void softmax_statistics_cuda(const Problem<float>& problem, const RowStats& stats, void* scratch,
+                             std::int64_t scratch_bytes, void* stream);
+
 // Bytes of device scratch that attend_cuda_backward needs.
 std::int64_t attend_cuda_backward_scratch_bytes(const Problem<float>& problem);
 

@@ -78,17 +78,15 @@ LENBENCH_LANE_CODE void dense_item(const AttentionCall& call, std::int64_t item,
   dense_row<Warp>(row);
 }
 
-LENBENCH_LANE_CODE std::int64_t row_tiles(const Problem<float>& problem) {
-  return (problem.rows + kScreenRows - 1) / kScreenRows;
-}
+LENBENCH_BIT_CODE std::int64_t screen_tiles_of(std::int64_t rows) { return (rows + kScreenRows - 1) / kScreenRows; }
 
-// Items: batches * heads * row_tiles, the last tiles of all heads first. Scratch: [17 * capacity] each.
+// Items: batches * heads * screen_tiles_of(rows), the last tiles of all heads first. Scratch: [17 * capacity] each.
 template <class Warp, int kSteps>
 LENBENCH_LANE_CODE void screened_item(const AttentionCall& call, std::int64_t item, std::int32_t* list_keys,
                                       float* list_scores) {
   const Problem<float>& problem = call.problem;
   const std::int64_t heads = problem.batches * problem.heads;
-  const std::int64_t first = (row_tiles(problem) - 1 - item / heads) * kScreenRows;
+  const std::int64_t first = (screen_tiles_of(problem.rows) - 1 - item / heads) * kScreenRows;
   const std::int64_t b = item % heads / problem.heads, h = item % problem.heads;
   const std::int64_t g = h / (problem.heads / problem.kv_heads), group = b * problem.kv_heads + g;
   ScreenedRows rows;

@@ -57,7 +57,7 @@ inline ScreenCounters run_on_host(TestProblem<float>& test, const HostOptions& o
     const auto lists = static_cast<std::size_t>((kScreenRows + 1) * options.capacity);
     std::vector<std::int32_t> keys(lists);
     std::vector<float> scores(lists);
-    for (std::int64_t item = 0; item < test.batches * test.heads * row_tiles(call.problem); ++item)
+    for (std::int64_t item = 0; item < test.batches * test.heads * screen_tiles_of(test.rows); ++item)
       run_screened(call, item, keys.data(), scores.data());
   }
   std::vector<float> scores(static_cast<std::size_t>(test.keys));
