@@ -133,8 +133,9 @@ std::int64_t attend_cuda_scratch_bytes(const Problem<float>& problem, const Cuda
 
 void attend_cuda(const Problem<float>& problem, View<float> out, const RowStats& stats, const CudaOptions& options,
                  CudaCounters* counters, void* scratch, std::int64_t scratch_bytes, void* stream) {
-  if (options.capacity < 2 * kScreenKeys || options.capacity > 4096 || options.capacity % kWarpLanes != 0) {
-    throw std::invalid_argument("attend_cuda: the capacity must be a multiple of 32 in [128, 4096]");
+  if (options.capacity < 2 * kScreenKeys || options.capacity > 4096 ||
+      (options.capacity & (options.capacity - 1)) != 0) {
+    throw std::invalid_argument("attend_cuda: the capacity must be a power of two in [128, 4096]");
   }
   check_keys(problem);
   if (problem.batches == 0 || problem.rows == 0) return;

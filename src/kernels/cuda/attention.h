@@ -13,7 +13,8 @@ std::string cuda_unavailable();
 
 struct CudaOptions {
   bool screen = true;  // false: every row takes the dense kernel
-  int capacity = 512;  // candidates that a screened row may have before the dense kernel takes it: 128, 160, ... 4096
+  int capacity =
+      1024;  // candidates that a screened row may have at once, else the dense kernel takes it: 128, 256 ... 4096
   double* states = nullptr;  // device memory [batches, heads, rows, 3]: what attend_cuda_backward reads; null: not kept
 };
 

@@ -4,39 +4,9 @@
 // bound of the row's own (kernels.md 2.2), so nothing with weight is ever left out.
 #pragma once
 
-#include "kernels/cuda/screen.h"
+#include "kernels/cuda/screened_list.h"
 
 namespace lenbench::kernels {
-
-inline constexpr int kScreenRows = 16, kScreenKeys = 64;
-
-// How often something happened; null pointers are not counted.
-struct ScreenCounters {
-  unsigned long long bounded_pairs = 0;  // (row, key) bounds computed, in whole tiles
-  unsigned long long kept_keys = 0;      // keys whose bound was above their row's threshold
-  unsigned long long solves = 0;         // running thresholds solved
-  unsigned long long dense_rows = 0;     // rows left to the dense kernel
-};
-
-// 16 rows of one head, `num_rows` of which exist; pointers to this head, terms as in attention_kernels.h.
-struct ScreenedRows {
-  const float *q, *k, *v;  // q of the first row
-  std::int64_t q_stride, k_stride, v_stride, head_size, keys;
-  int num_rows;
-  const std::int64_t* visible;  // [num_rows]
-  double alpha;
-  float slope;
-  const std::uint32_t* columns;  // [keys][8 * kSteps], of prepare_key
-  KeySummary summary;
-  std::int32_t* list_keys;  // [(16 + 1) * capacity] scratch: a list for each row, and one to sort into
-  float* list_scores;       // likewise
-  int capacity;             // of a list: a multiple of 32, at least 2 * kScreenKeys
-  RowOutput to;             // of the first row
-  std::int64_t out_stride;
-  std::uint8_t* dense;  // [num_rows] set to 1 where the row is left to the dense kernel, else to 0
-  ScreenCounters* counters;
-  bool forwards;  // visit the keys in ascending order: for tests, which expect the same results
-};
 
 // What a lane knows of its two rows, lane / 4 and lane / 4 + 8; the four lanes of a row hold the same.
 template <class Warp>
@@ -50,18 +20,6 @@ struct ScreenState {
   Lanes<std::int32_t> scored[2];   // entries that have a score
   Lanes<double> shift[2], top[2];  // of RowWeights, for the entries that have a score
 };
-
-LENBENCH_LANE_CODE RowOutput output_of(const ScreenedRows& rows, int row) {
-  RowOutput to = rows.to;
-  to.out += row * rows.out_stride;
-  if (to.entropy) to.entropy += row;
-  if (to.sink) to.sink += row;
-  if (to.top) to.top += row;
-  if (to.top_score) to.top_score += row;
-  if (to.support) to.support += row;
-  if (to.state) to.state += 3 * row;
-  return to;
-}
 
 // Sets `to` in the lanes that hold row 8 * half + g.
 template <class Warp, typename T>
@@ -89,13 +47,6 @@ LENBENCH_LANE_CODE void leave_to_dense(const ScreenedRows& rows, ScreenState<War
   Warp::count(rows.counters ? &rows.counters->dense_rows : nullptr, 1);
 }
 
-// What is known of one row, the same in every lane.
-struct RowProgress {
-  std::int32_t visible, kept, scored;
-  float threshold;
-  double shift, top;
-};
-
 template <class Warp>
 LENBENCH_LANE_CODE RowProgress progress_of(const ScreenState<Warp>& state, int half, int g) {
   const int lane = 4 * g;
@@ -115,54 +66,6 @@ LENBENCH_LANE_CODE void set_progress(ScreenState<Warp>& state, int half, int g, 
     state.shift[half][lane] = now.shift;
     state.top[half][lane] = now.top;
   });
-}
-
-// Scores a row's new entries, raises its threshold and drops what is now proven to have no weight.
-template <class Warp>
-LENBENCH_LANE_CALL RowProgress settle_row(const ScreenedRows& rows, int row, RowProgress now) {
-  if (now.kept == now.scored) return now;
-  std::int32_t* keys = rows.list_keys + static_cast<std::int64_t>(row) * rows.capacity;
-  float* scores = rows.list_scores + static_cast<std::int64_t>(row) * rows.capacity;
-  Warp::each([&](int lane) {
-    for (std::int32_t i = now.scored + lane; i < now.kept; i += kWarpLanes) {
-      const std::int64_t key = keys[i];
-      scores[i] = score_of(rows.q + row * rows.q_stride, rows.k + key * rows.k_stride, rows.head_size, rows.slope,
-                           now.visible - 1 - key);
-    }
-  });
-  RowWeights weights{1 / (rows.alpha - 1), -1, static_cast<double>(largest_score<Warp>(scores, now.kept)), false};
-  if (now.scored > 0) {
-    const double before = now.shift + (now.top - weights.top) / weights.beta;
-    weights.shift = before > -1 ? before : -1;
-  }
-  weights.shift = raise_shift<Warp>(scores, now.kept, weights, 4);
-  Warp::count(rows.counters ? &rows.counters->solves : nullptr, 1);
-  // Rounded down by more than what the two steps to a float may add.
-  const double exact = weights.top + weights.beta * weights.shift;
-  const auto threshold = static_cast<float>(exact - 0x1p-20 * (fabs(weights.top) + weights.beta));
-  std::int32_t left = 0;
-  for (std::int32_t begin = 0; begin < now.kept; begin += kWarpLanes) {
-    typename Warp::template Lanes<bool> alive;
-    typename Warp::template Lanes<std::int32_t> key;
-    typename Warp::template Lanes<float> score;
-    Warp::each([&](int lane) {
-      const std::int32_t i = begin + lane;
-      if (i < now.kept) {
-        key[lane] = keys[i];
-        score[lane] = scores[i];
-      }
-      alive[lane] = i < now.kept && score[lane] > threshold;
-    });
-    const std::uint32_t mask = Warp::ballot(alive);
-    Warp::each([&](int lane) {
-      if (!alive[lane]) return;
-      const std::int32_t at = left + Warp::count_bits(mask & ((1U << lane) - 1));
-      keys[at] = key[lane];
-      scores[at] = score[lane];
-    });
-    left += Warp::count_bits(mask);
-  }
-  return {now.visible, left, left, threshold, weights.shift, weights.top};
 }
 
 // Calls body(half, g) for every row whose lanes say so.
@@ -299,27 +202,6 @@ LENBENCH_LANE_CODE void keep_live(const ScreenedRows& rows, ScreenState<Warp>& s
     Warp::count(rows.counters ? &rows.counters->kept_keys : nullptr,
                 static_cast<unsigned long long>(Warp::count_bits(mask)));
   }
-}
-
-// Sorts a row's list by key and finishes the row.
-template <class Warp>
-LENBENCH_LANE_CALL void finish_screened_row(const ScreenedRows& rows, int row, const RowProgress& before) {
-  const RowProgress now = settle_row<Warp>(rows, row, before);
-  const std::int32_t* keys = rows.list_keys + static_cast<std::int64_t>(row) * rows.capacity;
-  const float* scores = rows.list_scores + static_cast<std::int64_t>(row) * rows.capacity;
-  std::int32_t* sorted_keys = rows.list_keys + static_cast<std::int64_t>(kScreenRows) * rows.capacity;
-  float* sorted_scores = rows.list_scores + static_cast<std::int64_t>(kScreenRows) * rows.capacity;
-  Warp::each([&](int lane) {
-    for (std::int32_t i = lane; i < now.kept; i += kWarpLanes) {
-      std::int32_t rank = 0;
-      for (std::int32_t j = 0; j < now.kept; ++j) rank += keys[j] < keys[i] ? 1 : 0;
-      sorted_keys[rank] = keys[i];
-      sorted_scores[rank] = scores[i];
-    }
-  });
-  finish_row<Warp>({sorted_scores, sorted_keys, 0, now.kept, now.visible, rows.v, rows.v_stride, rows.head_size,
-                    rows.alpha, output_of(rows, row)},
-                   {1 / (rows.alpha - 1), now.shift, now.top, false});
 }
 
 // Requires kSteps to hold head_size (screen_steps).

@@ -10,7 +10,7 @@ namespace lenbench::kernels {
 
 struct HostOptions {
   bool screen = true;
-  int capacity = 512;
+  int capacity = 1024;
   bool forwards = false;
 };
 
