@@ -11,7 +11,7 @@
 #define LENBENCH_LANE_CODE __device__ inline
 #define LENBENCH_BIT_CODE __host__ __device__ inline
 // A real call: for long code in several places, which would cost registers where it is rare.
-#define LENBENCH_LANE_CALL __device__ __noinline__
+#define LENBENCH_LANE_CALL __device__ __noinline__ inline
 #define LENBENCH_UNROLL _Pragma("unroll")
 #define LENBENCH_UNROLL_BY(times) _Pragma("unroll times")
 #else
