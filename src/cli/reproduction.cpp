@@ -245,8 +245,20 @@ Record Reproduction::placeholder(const StudyRun& run, std::size_t cell) const {
 }
 
 std::vector<Grid> Reproduction::grids(Aggregate aggregate) const {
+  std::vector<Grid> grids = grids_of(scale_.metric, aggregate);
+  const std::vector<PublishedTable> tables = read_published(bundled("published", "paper_tables.json"));
+  for (const std::string& id : study_.published) {
+    for (Grid& grid : grids) add_published(grid, find_published(tables, id));
+  }
+  for (const std::string& metric : scale_.also) {
+    for (Grid& grid : grids_of(metric, aggregate)) grids.push_back(std::move(grid));
+  }
+  return grids;
+}
+
+std::vector<Grid> Reproduction::grids_of(const std::string& metric, Aggregate aggregate) const {
   GridRequest request;
-  request.metric = parse_metric(scale_.metric);
+  request.metric = parse_metric(metric);
   request.aggregate = aggregate;
   request.default_parameters = default_parameters;
   GridBuilder builder(request);
@@ -261,12 +273,7 @@ std::vector<Grid> Reproduction::grids(Aggregate aggregate) const {
       builder.add(record);
     }
   }
-  std::vector<Grid> grids = builder.build();
-  const std::vector<PublishedTable> tables = read_published(bundled("published", "paper_tables.json"));
-  for (const std::string& id : study_.published) {
-    for (Grid& grid : grids) add_published(grid, find_published(tables, id));
-  }
-  return grids;
+  return builder.build();
 }
 
 bool Reproduction::complete() const {
