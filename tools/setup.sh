@@ -2,8 +2,9 @@
 # Installs what lenbench is built with: Debian packages that are missing, and LibTorch from its PyPI wheel.
 # Does nothing when all is there. Works as root or with sudo. Prints the LibTorch folder on stdout, all else on stderr.
 #
-#   tools/setup.sh [--tests] [--lint] [--figures]
+#   tools/setup.sh [--tests] [--lint] [--figures] [--libtorch]
 #
+# --libtorch installs no Debian packages: it only fetches LibTorch, with the pip that is there.
 # --figures adds a Python of its own with vl-convert-python, which draws SVG, PNG, PDF and HTML for 'lenbench plot'.
 #
 # LIBTORCH_ROOT=DIR     use this LibTorch instead (2.11 or newer)
@@ -22,18 +23,19 @@ for option in "$@"; do
     --tests) packages+=(libgtest-dev libgmock-dev libxml2-utils python3-numpy) ;;
     --lint) packages+=(clang-format) ;;
     --figures) figures=yes; packages+=(python3-venv) ;;
-    *) echo "setup.sh: unknown option $option (known: --tests, --lint, --figures)" >&2; exit 2 ;;
+    --libtorch) packages=() ;;
+    *) echo "setup.sh: unknown option $option (known: --tests, --lint, --figures, --libtorch)" >&2; exit 2 ;;
   esac
 done
 
 # pip is needed only to fetch LibTorch.
-[ -n "${LIBTORCH_ROOT:-}" ] || [ -e "$target/complete" ] || packages+=(python3-pip)
+[ -n "${LIBTORCH_ROOT:-}" ] || [ -e "$target/complete" ] || [ ${#packages[@]} -eq 0 ] || packages+=(python3-pip)
 
 say() { echo "setup: $*" >&2; }
 fail() { echo "setup: error: $*" >&2; exit 2; }
 
 missing=()
-for package in "${packages[@]}"; do
+for package in ${packages[@]+"${packages[@]}"}; do
   case "$package" in
     # A compiler or Python from elsewhere serves as well as Debian's.
     g++|cmake|git|ccache|python3|clang-format) command -v "$package" >/dev/null && continue ;;

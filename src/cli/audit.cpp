@@ -159,7 +159,7 @@ CommandEntry audit_command() {
   return {"audit", "Compare a model's answers over batch sizes, padding, attention paths and float64",
           "lenbench audit recall-asentmax-nape\n"
           "lenbench audit recall-dense-ssmax-nape --task recall-dense --lengths 64..16384 --samples 4",
-          [] { return std::unique_ptr<Command>(std::make_unique<Audit>()); }};
+          [] { return std::unique_ptr<Command>(std::make_unique<Audit>()); }, "checkpoints"};
 }
 
 }  // namespace lenbench::cli

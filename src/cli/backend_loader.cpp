@@ -34,7 +34,10 @@ std::unique_ptr<Backend> load_backend() {
     if (!std::filesystem::exists(path, ignored)) continue;
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
-      throw Error("cannot load '" + path + "': " + dlerror() + "; run tools/setup.sh and build again");
+      throw Error(
+          "cannot load '" + path + "': " + dlerror() +
+          "; LibTorch 2.11 is missing or another one: install torch>=2.11,<2.12 beside an installed lenbench, or run "
+          "tools/setup.sh and build again");
     }
     const auto open = reinterpret_cast<OpenBackend>(dlsym(library, kBackendSymbol));
     Backend* backend = open == nullptr ? nullptr : open(kBackendAbi);

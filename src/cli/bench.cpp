@@ -172,7 +172,7 @@ CommandEntry bench_command() {
           "lenbench bench --length 16384 --head-dim 64\n"
           "lenbench bench recall-asentmax-nape --length 16384 --std 4\n"
           "lenbench bench recall-asentmax-nape --end-to-end --length 65536 --threads 2",
-          [] { return std::unique_ptr<Command>(std::make_unique<Bench>()); }};
+          [] { return std::unique_ptr<Command>(std::make_unique<Bench>()); }, "checkpoints"};
 }
 
 }  // namespace lenbench::cli

@@ -193,7 +193,7 @@ CommandEntry check_command() {
           "lenbench check out.jsonl --baseline ci.json --min recall@4096=0.95 --markdown \"$GITHUB_STEP_SUMMARY\"\n"
           "Exit codes: 0 no loss, 1 a cell is worse or missing, 2 input cannot be used, 3 no baseline, no cell in\n"
           "common, not comparable or failed. A pipe hides them: set -o pipefail before 'lenbench check ... | tee log'.",
-          [] { return std::unique_ptr<Command>(std::make_unique<Check>()); }};
+          [] { return std::unique_ptr<Command>(std::make_unique<Check>()); }, "checkpoints"};
 }
 
 }  // namespace lenbench::cli

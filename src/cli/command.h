@@ -25,7 +25,11 @@ struct CommandEntry {
   const char* summary;   // one line
   const char* examples;  // at least two, one a line, without indentation
   std::unique_ptr<Command> (*make)();
+  const char* takes = "";  // the kind of names (list_kinds()) that its positional arguments may be, for completion
 };
+
+// What 'lenbench list' takes.
+const std::vector<std::string>& list_kinds();
 
 // In the order that --help shows.
 const std::vector<CommandEntry>& commands();

@@ -127,7 +127,7 @@ CommandEntry gen_command() {
   return {"gen", "Write a task's samples, or figures about them",
           "lenbench gen recall --length 256 --n 8 --seed 1 --format jsonl\nlenbench gen mqmtar --length 65536 --n 5 "
           "--stats",
-          [] { return std::unique_ptr<Command>(std::make_unique<Gen>()); }};
+          [] { return std::unique_ptr<Command>(std::make_unique<Gen>()); }, "tasks"};
 }
 
 }  // namespace lenbench::cli

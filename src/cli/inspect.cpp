@@ -201,7 +201,7 @@ CommandEntry inspect_command() {
           "lenbench inspect recall-asentmax-nape\nlenbench inspect path/to/checkpoint --json\n"
           "lenbench inspect path/to/llama --time\n"
           "lenbench inspect 'exec:python my_model.py'",
-          [] { return std::unique_ptr<Command>(std::make_unique<Inspect>()); }};
+          [] { return std::unique_ptr<Command>(std::make_unique<Inspect>()); }, "checkpoints"};
 }
 
 }  // namespace lenbench::cli

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "base/names.h"
 #include "bench/doubles.h"
 #include "bench/study.h"
 #include "cli/command.h"
@@ -80,12 +81,12 @@ std::vector<Entry> checkpoint_entries() {
 class List : public Command {
  public:
   void define(FlagSet& flags) override {
-    flags.positional("WHAT", what_, "tasks, transforms, positions, reports, papers, tables or checkpoints");
+    flags.positional("WHAT", what_, kinds_text_.c_str());
     flags.flag("--json", json_, "An array of {\"name\", \"summary\"}");
   }
 
   int run(const Parsed&) override {
-    require_one_of(what_, "WHAT", {"tasks", "transforms", "positions", "reports", "papers", "tables", "checkpoints"});
+    require_one_of(what_, "WHAT", list_kinds());
     std::vector<Entry> entries;
     if (what_ == "tasks") {
       entries = zip(task_names(), task_summaries());
@@ -117,11 +118,17 @@ class List : public Command {
     return text;
   }
 
-  std::string what_;
+  std::string what_, kinds_text_ = join(list_kinds(), ", ");
   bool json_ = false;
 };
 
 }  // namespace
+
+const std::vector<std::string>& list_kinds() {
+  static const std::vector<std::string> kinds = {"tasks",  "transforms", "positions",  "reports",
+                                                 "papers", "tables",     "checkpoints"};
+  return kinds;
+}
 
 CommandEntry list_command() {
   return {"list",

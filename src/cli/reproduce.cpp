@@ -150,7 +150,7 @@ CommandEntry reproduce_command() {
           "lenbench reproduce note-1 --dry-run\n"
           "lenbench reproduce mqmtar --methods softmax,asentmax --seeds 1 --train --work my-work\n"
           "lenbench reproduce note-2 --remeasure --samples 50 --format latex -o table.tex",
-          [] { return std::unique_ptr<Command>(std::make_unique<Reproduce>()); }};
+          [] { return std::unique_ptr<Command>(std::make_unique<Reproduce>()); }, "tables"};
 }
 
 }  // namespace lenbench::cli

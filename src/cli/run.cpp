@@ -217,7 +217,7 @@ CommandEntry run_command() {
       "lenbench run recall-asentmax-nape --lengths around:64..4096,around:train    # one less and one more as well\n"
       "lenbench run 'exec:python my_model.py' --lengths 64..4096 --exec-timeout 10m -o mine.jsonl\n"
       "lenbench gen recall --length 256 --n 50 > set.jsonl && lenbench run oracle --data set.jsonl",
-      [] { return std::unique_ptr<Command>(std::make_unique<Run>()); }};
+      [] { return std::unique_ptr<Command>(std::make_unique<Run>()); }, "checkpoints"};
 }
 
 }  // namespace lenbench::cli

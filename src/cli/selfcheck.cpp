@@ -135,7 +135,7 @@ CommandEntry selfcheck_command() {
   return {"selfcheck", "Ask tasks of models with known scores; prints the floors and ok",
           "lenbench selfcheck\nlenbench selfcheck sort flip-flop:write=80 --lengths 64..4096\n"
           "lenbench selfcheck mqmtar -o floors.jsonl && lenbench table out.jsonl floors.jsonl",
-          [] { return std::unique_ptr<Command>(std::make_unique<SelfCheckCommand>()); }};
+          [] { return std::unique_ptr<Command>(std::make_unique<SelfCheckCommand>()); }, "tasks"};
 }
 
 }  // namespace lenbench::cli

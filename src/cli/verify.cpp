@@ -67,7 +67,7 @@ CommandEntry verify_command() {
   return {"verify", "Compare a checkpoint's logits with a reference dump; exit 1 when they differ",
           "lenbench verify model/ model/expected.safetensors\n"
           "lenbench verify model/ model/expected.safetensors --attention model/attention.json",
-          [] { return std::unique_ptr<Command>(std::make_unique<Verify>()); }};
+          [] { return std::unique_ptr<Command>(std::make_unique<Verify>()); }, "checkpoints"};
 }
 
 }  // namespace lenbench::cli

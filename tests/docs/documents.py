@@ -99,7 +99,7 @@ def split_commands(text):
 
 def shape(line):
     """A printed line with numbers, hashes and widths taken out."""
-    line = re.sub(r"\b(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{7,64}\b", "#", line)
+    line = re.sub(r"\b(?=[0-9a-f]*[a-f])(?=[0-9a-f]*\d)[0-9a-f]{7,64}\b(-dirty)?", "#", line)
     line = re.sub(r"(?<![\w.])[-+]?\d[\d,]*(\.\d+)?(e[-+]?\d+)?", "#", line)
     line = re.sub(r":?-{2,}:?", "-", line)
     return re.sub(r"\s+", " ", line).strip()
