@@ -33,8 +33,9 @@ struct StudyRow {
 
 // A table at one scale of models: "small" trains on CPU cores, "paper" has the published hyper-parameters.
 struct StudyScale {
-  std::string task;    // NAME[:k=v,...]
-  std::string metric;  // a metric name of report/grid.h
+  std::string task;               // NAME[:k=v,...]
+  std::string metric;             // a metric name of report/grid.h
+  std::vector<std::string> also;  // metrics shown after it, in tables of their own
   std::vector<std::int64_t> lengths;
   std::vector<std::int64_t> samples;  // parallel to lengths
   std::vector<StudyRow> rows;
@@ -43,6 +44,7 @@ struct StudyScale {
   static void fields(Visitor&& visit, Self& self) {
     visit("task", self.task);
     visit("metric", self.metric);
+    visit.defaulted("also", self.also);
     visit("lengths", self.lengths);
     visit("samples", self.samples);
     visit("rows", self.rows);

@@ -87,8 +87,10 @@ void check_attention(const DecoderConfig& config, const std::string& where) {
 }
 
 void check_blocks(const DecoderConfig& config, const std::string& where) {
-  if (!std::isfinite(config.norm_eps) || config.norm_eps < 0) {
-    throw Error(where + ": the norms' epsilon (rms_norm_eps, layer_norm_eps) must be a finite number of at least 0");
+  // Added to a mean square of about 1; anything larger is a slip of the pen.
+  if (!(config.norm_eps >= 0 && config.norm_eps <= 1)) {
+    throw Error(where + ": the norms' epsilon (rms_norm_eps, layer_norm_eps) is " + format_real(config.norm_eps) +
+                "; it must be between 0 and 1");
   }
   for (const auto& [value, what] :
        {std::pair{config.score_scale, "the scale of scores"}, std::pair{config.score_softcap, "attn_logit_softcapping"},

@@ -127,6 +127,8 @@ ConfigKeys::ConfigKeys(const Json& json, std::string where) : json_(json), where
   }
 }
 
+bool ConfigKeys::holds(const std::string& key) const { return json_.contains(key); }
+
 const Json* ConfigKeys::find(const std::string& key) {
   known_.insert(key);
   const auto found = json_.find(key);

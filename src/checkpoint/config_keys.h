@@ -21,6 +21,8 @@ class ConfigKeys {
   ConfigKeys(const nlohmann::ordered_json& json, std::string where);
 
   const std::string& where() const { return where_; }
+  // Whether the key is there, with null too.
+  bool holds(const std::string& key) const;
   // The value, null where it is absent or null.
   const nlohmann::ordered_json* find(const std::string& key);
 
@@ -58,6 +60,9 @@ Activation parse_activation(const std::string& name, const std::string& where);
 // What all of transformers' rotary families share: rope_theta, rope_scaling or rope_parameters, and
 // partial_rotary_factor; and their older names. Call when the sizes and `context` of `config` are set.
 void read_rope(ConfigKeys& keys, DecoderConfig& config, double default_partial = 1.0);
+
+// sliding_window: `fallback` where it is absent, 0 (none) where it is null. Throws Error below 1.
+std::int64_t read_window(ConfigKeys& keys, std::int64_t fallback);
 
 // layer_types, or where it is absent the rule: layer l has a window where `is_windowed(l)`. `window` 0: there is none.
 void read_windows(ConfigKeys& keys, DecoderConfig& config, std::int64_t window,

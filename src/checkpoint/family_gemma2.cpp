@@ -39,8 +39,7 @@ DecoderConfig read(const nlohmann::ordered_json& json, const std::string& where)
   config.score_scale = 1.0 / std::sqrt(scalar);
   config.score_softcap = read_cap(keys, json, "attn_logit_softcapping", 50);
   config.logit_softcap = read_cap(keys, json, "final_logit_softcapping", 30);
-  const std::int64_t window = json.contains("sliding_window") ? keys.size("sliding_window", 0) : 4096;
-  read_windows(keys, config, window, [](std::int64_t layer) { return layer % 2 == 0; });
+  read_windows(keys, config, read_window(keys, 4096), [](std::int64_t layer) { return layer % 2 == 0; });
   keys.refuse_unless_off("use_bidirectional_attention", "only causal attention is supported");
   keys.ignore({"hidden_act"});
   keys.finish();

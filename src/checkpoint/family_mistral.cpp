@@ -12,9 +12,7 @@ DecoderConfig read(const nlohmann::ordered_json& json, const std::string& where)
   DecoderConfig config = read_llama_like(keys, "mistral");
   if (!json.contains("num_key_value_heads")) config.num_kv_heads = 8;
   read_rope(keys, config);
-  // Absent is transformers' default, null is no window.
-  const std::int64_t window = json.contains("sliding_window") ? keys.size("sliding_window", 0) : 4096;
-  read_windows(keys, config, window, [](std::int64_t) { return true; });
+  read_windows(keys, config, read_window(keys, 4096), [](std::int64_t) { return true; });
   keys.finish();
   return config;
 }

@@ -117,8 +117,8 @@ CheckpointFiles find_checkpoint_files(const std::string& path, bool ignore_index
   const fs::path folder(files.folder);
   files.config_path = (folder / "config.json").string();
   if (!is_there(files.config_path)) {
-    throw Error(printable(files.folder) + ": no config.json; a checkpoint is a folder with config.json and " +
-                kSingleName);
+    throw Error(shown + (folder_given ? ": no config.json" : ": no config.json beside it") +
+                "; a checkpoint is a folder with config.json and " + kSingleName);
   }
   if (!folder_given) {
     files.weight_paths = {path};

@@ -34,13 +34,19 @@ class Agreed {
   std::optional<double> value_;
 };
 
+// The name of the scaling; "default" where there is none and nothing to scale by.
 std::string kind_in(ConfigKeys& keys) {
   const std::optional<std::string> type = keys.text("rope_type"), old = keys.text("type");
   if (type && old && *type != *old) {
     throw Error(keys.where() + ": rope_type is '" + printable(*type) + "' and type '" + printable(*old) +
                 "'; they must agree");
   }
-  return type ? *type : old ? *old : "default";
+  if (type || old) return type ? *type : *old;
+  if (keys.find("factor") != nullptr) {
+    throw Error(keys.where() + ": has a factor but no rope_type; say linear, dynamic, llama3 or yarn, or take the " +
+                "factor away");
+  }
+  return "default";
 }
 
 // Versions of transformers with the first form of YaRN, 4.43 to 4.50: the range of channels is read off
@@ -97,7 +103,7 @@ RopeScaling read_scaling(const Json& json, const DecoderConfig& config, const st
     }
   }
   if (factor) {
-    if (scaling.kind != Kind::kNone) scaling.factor = *factor;
+    scaling.factor = *factor;
   } else if (scaling.kind == Kind::kYarn && scaling.original_positions > 0) {
     scaling.factor = static_cast<double>(config.context) / static_cast<double>(scaling.original_positions);
   } else if (scaling.kind != Kind::kNone) {
@@ -136,6 +142,16 @@ void read_rope(ConfigKeys& keys, DecoderConfig& config, double default_partial) 
                 "; it must be above 0 and at most 1");
   }
   config.rotary_dim = static_cast<std::int64_t>(static_cast<double>(config.head_dim) * share);
+}
+
+std::int64_t read_window(ConfigKeys& keys, std::int64_t fallback) {
+  if (!keys.holds("sliding_window")) return fallback;
+  const std::optional<std::int64_t> window = keys.size("sliding_window");
+  if (window && *window < 1) {
+    throw Error(keys.where() + ": sliding_window is " + std::to_string(*window) +
+                "; it must be at least 1, or null for none");
+  }
+  return window.value_or(0);
 }
 
 void read_windows(ConfigKeys& keys, DecoderConfig& config, std::int64_t window,
@@ -178,7 +194,11 @@ DecoderConfig read_sizes(ConfigKeys& keys, const std::string& family) {
                 "; it must be at least 1");
   }
   config.head_dim = config.hidden_size / config.num_heads;
-  config.context = keys.size("max_position_embeddings", 0);
+  const std::optional<std::int64_t> context = keys.size("max_position_embeddings");
+  if (context && *context < 1) {
+    throw Error(keys.where() + ": max_position_embeddings is " + std::to_string(*context) + "; it must be at least 1");
+  }
+  config.context = context.value_or(0);
   config.norm = NormKind::kRms;
   config.post_norms = false;
   config.scale_embedding = false;
@@ -196,10 +216,11 @@ DecoderConfig read_llama_like(ConfigKeys& keys, const std::string& family) {
 }
 
 void read_qwen_windows(ConfigKeys& keys, DecoderConfig& config) {
-  const std::int64_t window = keys.size("sliding_window", 4096);
-  const std::int64_t first = keys.size("max_window_layers", 28);
   const bool is_on = keys.flag("use_sliding_window", false);
-  read_windows(keys, config, is_on ? window : 0, [&](std::int64_t layer) { return layer >= first; });
+  if (!is_on) keys.ignore({"sliding_window"});
+  const std::int64_t window = is_on ? read_window(keys, 4096) : 0;
+  const std::int64_t first = keys.size("max_window_layers", 28);
+  read_windows(keys, config, window, [&](std::int64_t layer) { return layer >= first; });
 }
 
 }  // namespace lenbench

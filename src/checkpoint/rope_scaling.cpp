@@ -132,9 +132,11 @@ RopeScaling parse_rope_scaling(std::string_view text, std::int64_t context) {
   const std::size_t colon = text.find(':');
   const std::string name(text.substr(0, colon));
   RopeScaling scaling;
-  if (name == "none" && colon == text.npos) return scaling;
+  if (name == "none" || name == rope_scaling_name(Kind::kNone)) {
+    if (colon != text.npos) throw Error("--rope-scaling: '" + printable(text) + "': " + name + " takes no parameters");
+    return scaling;
+  }
   scaling.kind = parse_rope_scaling_name(name, "--rope-scaling");
-  if (scaling.kind == Kind::kNone) return scaling;
   scaling.original_positions = needs_original(scaling.kind) ? context : 0;
   std::set<std::string> given;
   if (colon != text.npos) {
@@ -151,7 +153,7 @@ RopeScaling parse_rope_scaling(std::string_view text, std::int64_t context) {
   }
   if (!given.contains("factor"))
     throw Error("--rope-scaling: '" + printable(text) + "' needs a factor, as in " + name + ":factor=4");
-  if (needs_original(scaling.kind) && scaling.original_positions == 0) {
+  if (needs_original(scaling.kind) && scaling.original_positions == 0 && !given.contains("original")) {
     throw Error("--rope-scaling: " + name + " needs original=N, the length before scaling; the model does not say it");
   }
   return scaling;

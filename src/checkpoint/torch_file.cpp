@@ -32,13 +32,19 @@ TorchFile torch_file_kind(const std::string& path) {
   std::string tail(static_cast<std::size_t>(tail_bytes), '\0');
   file.read(tail.data(), tail_bytes);
   const auto holds = [&](std::string_view name) { return tail.find(name) != std::string::npos; };
-  if (!file || !holds(kEndOfDirectory)) return TorchFile::kNone;
+  if (!file) return TorchFile::kNone;
+  if (!holds(kEndOfDirectory)) return TorchFile::kCutOff;
   if (holds("/constants.pkl") && holds("/code/")) return TorchFile::kScript;
   if (holds("/archive_format")) return TorchFile::kExported;
   return holds("/data.pkl") ? TorchFile::kPickle : TorchFile::kNone;
 }
 
-void refuse_exported(TorchFile kind, const std::string& path) {
+void refuse_unreadable(TorchFile kind, const std::string& path) {
+  if (kind == TorchFile::kCutOff) {
+    throw Error(printable(path) +
+                ": is a zip file (as torch writes them) without its end, so it was cut off; save or " +
+                "copy it again");
+  }
   if (kind != TorchFile::kExported) return;
   throw Error(printable(path) +
               ": is an exported program (.pt2), which this LibTorch cannot load from C++ without native code compiled "

@@ -18,6 +18,12 @@ constexpr std::int64_t kShortContext = 256;
 
 void warn_of_scaling(const DecoderConfig& config, std::vector<std::string>& warnings) {
   const RopeScaling& scaling = config.rope_scaling;
+  if (scaling.kind == Kind::kNone) {
+    if (scaling.factor != 1) {
+      warnings.push_back("RoPE type default: its factor " + format_real(scaling.factor) + " is not used");
+    }
+    return;
+  }
   const std::string name = std::string("RoPE scaling ") + rope_scaling_name(scaling.kind);
   const std::int64_t original = scaling.original_positions > 0 ? scaling.original_positions : config.context;
   if (scaling.factor < 1) {
@@ -71,7 +77,7 @@ std::vector<std::string> checkpoint_warnings(const Checkpoint& checkpoint) {
     warnings.push_back("tied weights are stored twice: the output layer again, equal to the embedding");
   const std::string types = stored_types(checkpoint);
   if (types.find(',') != types.npos) warnings.push_back("tensors of several types: " + types);
-  if (config.positions == "rope" && config.rope_scaling.kind != Kind::kNone) warn_of_scaling(config, warnings);
+  if (config.positions == "rope") warn_of_scaling(config, warnings);
   if (config.rows_depend_on_length()) {
     warnings.push_back(
         "dynamic scaling makes a row depend on the length of the whole text: Records are marked teacher_forced");

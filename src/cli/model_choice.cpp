@@ -37,7 +37,7 @@ ModelChoice choose_model(const std::string& text, const ExecLimits& limits) {
   }
   choice.path = find_checkpoint(text, double_names());
   const TorchFile kind = torch_file_kind(choice.path);
-  refuse_exported(kind, choice.path);
+  refuse_unreadable(kind, choice.path);
   choice.is_script = kind == TorchFile::kScript;
   choice.sha256 = choice.is_script ? sha256_file(choice.path) : Checkpoint::open(choice.path).sha256();
   return choice;
@@ -50,7 +50,7 @@ std::string choose_checkpoint(const std::string& text, const std::string& withou
   }
   std::string path = find_checkpoint(text, {});
   const TorchFile kind = torch_file_kind(path);
-  refuse_exported(kind, path);
+  refuse_unreadable(kind, path);
   if (kind == TorchFile::kScript) {
     throw Error("'" + printable(text) + "' is a TorchScript module, which shows no " + without + "; name a checkpoint");
   }

@@ -12,6 +12,7 @@
 #include "cli/record_samples.h"
 #include "cli/renderer.h"
 #include "cli/terminal.h"
+#include "cli/training_logs.h"
 #include "report/fact_axis.h"
 #include "report/figures.h"
 #include "report/vega.h"
@@ -19,11 +20,14 @@
 namespace lenbench::cli {
 namespace {
 
+constexpr const char* kTraining = "training";
+
 class Plot : public Command {
  public:
   void define(FlagSet& flags) override {
     flags.positional("WHAT", what_, ("One or several of " + join(figure_names(), ", ")).c_str());
-    flags.positionals("RECORDS", files_, "Record files written by 'lenbench run -o'");
+    flags.positionals("RECORDS", files_,
+                      "Record files written by 'lenbench run -o'; for training: logs, checkpoints, bundled names");
     flags.value("-o,--output", output_, "FILE", "FILE.vl.json, .svg, .png, .pdf or .html (default: JSON on stdout)");
     flags.value(
         "--statistic", statistic_, "NAME",
@@ -55,25 +59,8 @@ class Plot : public Command {
     request.statistic = statistic_;
     request.by_outcome = by_outcome_;
     request.default_parameters = default_parameters;
-    const std::vector<Record> records = read_record_files(files_);
-    if (x_ != "length") {
-      require_fact(records, x_);
-      request.x = x_;
-      const auto without = std::count_if(records.begin(), records.end(), [&](const Record& record) {
-        return record.status == "ok" && !fact_of(record, x_);
-      });
-      if (without > 0) print_note(std::to_string(without) + " Records say nothing of '" + x_ + "' and are left out");
-    }
-
-    std::vector<Figure> figures;
-    for (const std::string& name : wanted) {
-      std::vector<Figure> more = figures_of(name, records, request);
-      const bool empty = std::all_of(more.begin(), more.end(),
-                                     [](const Figure& figure) { return figure.lines.empty() && figure.heats.empty(); });
-      if (empty) throw Error("plot " + name + ": these Records hold nothing to draw: " + why_empty(name));
-      for (Figure& figure : more) figures.push_back(std::move(figure));
-    }
-    const std::string specification = vega_lite(figures);
+    const std::string specification = vega_lite(
+        wanted == std::vector<std::string>{kTraining} ? training_figures() : figures_of_records(wanted, request));
     if (json) {
       write_output(output_, specification);
     } else {
@@ -84,6 +71,33 @@ class Plot : public Command {
   }
 
  private:
+  std::vector<Figure> training_figures() const {
+    Figure figure = training_figure(read_training_logs(files_));
+    if (figure.lines.empty()) throw Error("plot training: these logs hold no step yet");
+    return {std::move(figure)};
+  }
+
+  std::vector<Figure> figures_of_records(const std::vector<std::string>& wanted, FigureRequest& request) const {
+    const std::vector<Record> records = read_record_files(files_);
+    if (x_ != "length") {
+      require_fact(records, x_);
+      request.x = x_;
+      const auto without = std::count_if(records.begin(), records.end(), [&](const Record& record) {
+        return record.status == "ok" && !fact_of(record, x_);
+      });
+      if (without > 0) print_note(std::to_string(without) + " Records say nothing of '" + x_ + "' and are left out");
+    }
+    std::vector<Figure> figures;
+    for (const std::string& name : wanted) {
+      std::vector<Figure> more = figures_of(name, records, request);
+      const bool empty = std::all_of(more.begin(), more.end(),
+                                     [](const Figure& figure) { return figure.lines.empty() && figure.heats.empty(); });
+      if (empty) throw Error("plot " + name + ": these Records hold nothing to draw: " + why_empty(name));
+      for (Figure& figure : more) figures.push_back(std::move(figure));
+    }
+    return figures;
+  }
+
   // A flag that no figure asked for reads would change nothing, and say nothing of it.
   void require_used(const Parsed& parsed, const std::vector<std::string>& wanted) const {
     const auto any_of = [&](std::initializer_list<const char*> readers) {
@@ -94,6 +108,12 @@ class Plot : public Command {
     const auto refuse = [&](const char* flag, const char* readers) {
       throw Error(std::string(flag) + " changes nothing in plot " + what_ + "; it is for " + readers);
     };
+    if (any_of({kTraining})) {
+      if (wanted.size() > 1) throw Error("plot training reads training logs and not Records; draw it alone");
+      for (const char* flag : {"--statistic", "--x", "--by-outcome", "--aggregate", "--rows-by"}) {
+        if (parsed.has(flag)) throw Error(std::string(flag) + " changes nothing in plot training");
+      }
+    }
     if (parsed.has("--statistic")) {
       const bool distance = statistic_ == "distance" || statistic_ == "cosine";
       if (distance && any_of({"dispersion", "heads"})) {
@@ -150,7 +170,8 @@ CommandEntry plot_command() {
       "lenbench plot relevant out.jsonl           # mass on the answer's token as pairs are added\n"
       "lenbench plot spread out.jsonl             # entropy against the log of the support, a point a head and length\n"
       "lenbench plot representations out.jsonl    # distance between the states of different inputs, by depth\n"
-      "lenbench plot temperature out.jsonl        # query scale, alpha and support of every head",
+      "lenbench plot temperature out.jsonl        # query scale, alpha and support of every head\n"
+      "lenbench plot training my_checkpoint/ recall-asentmax-nape    # loss and accuracy by step of training",
       [] { return std::unique_ptr<Command>(std::make_unique<Plot>()); }};
 }
 

@@ -19,6 +19,7 @@
 #include "cli/record_input.h"
 #include "cli/samples.h"
 #include "cli/terminal.h"
+#include "cli/training_logs.h"
 #include "record/store.h"
 #include "report/grid_text.h"
 #include "report/published.h"
@@ -39,7 +40,7 @@ std::string bundled(const char* kind, const std::string& name) { return (data_fo
 
 // Seconds of a finished training, from the last line of its log.
 std::optional<double> logged_seconds(const std::string& checkpoint_path) {
-  const std::string path = checkpoint_path + "/train_log.jsonl";
+  const std::string path = checkpoint_path + "/" + kTrainingLogName;
   if (!exists(path)) return std::nullopt;
   const std::vector<std::string> lines = split(read_file(path), '\n');
   for (auto line = lines.rbegin(); line != lines.rend(); ++line) {
@@ -156,7 +157,7 @@ void Reproduction::look_for_checkpoint(StudyRun& run) const {
     run.learnt = exact_match_of(checkpoint.origin());
     return;
   }
-  run.begun = exists(own + "/train_log.jsonl");
+  run.begun = exists(own + "/" + kTrainingLogName);
 }
 
 void Reproduction::look_for_records(StudyRun& run) const {
@@ -216,7 +217,8 @@ std::string Reproduction::status() const {
     } else {
       text += run.trained() ? "trained" : "measured, checkpoint not here";
       if (run.not_learnt(scale_))
-        text += fmt::format(", not learnt ({} at its training length)", percent_text(*run.learnt));
+        text += fmt::format(", not learnt ({} at its training length; lenbench plot training {})",
+                            percent_text(*run.learnt), run.checkpoint);
       text += fmt::format(", {} of {} cells measured", cells, plan_.cells.size());
       if (!run.measured()) text += " (" + forecast_text(measuring_seconds(run)) + ")";
     }
@@ -243,8 +245,20 @@ Record Reproduction::placeholder(const StudyRun& run, std::size_t cell) const {
 }
 
 std::vector<Grid> Reproduction::grids(Aggregate aggregate) const {
+  std::vector<Grid> grids = grids_of(scale_.metric, aggregate);
+  const std::vector<PublishedTable> tables = read_published(bundled("published", "paper_tables.json"));
+  for (const std::string& id : study_.published) {
+    for (Grid& grid : grids) add_published(grid, find_published(tables, id));
+  }
+  for (const std::string& metric : scale_.also) {
+    for (Grid& grid : grids_of(metric, aggregate)) grids.push_back(std::move(grid));
+  }
+  return grids;
+}
+
+std::vector<Grid> Reproduction::grids_of(const std::string& metric, Aggregate aggregate) const {
   GridRequest request;
-  request.metric = parse_metric(scale_.metric);
+  request.metric = parse_metric(metric);
   request.aggregate = aggregate;
   request.default_parameters = default_parameters;
   GridBuilder builder(request);
@@ -259,12 +273,7 @@ std::vector<Grid> Reproduction::grids(Aggregate aggregate) const {
       builder.add(record);
     }
   }
-  std::vector<Grid> grids = builder.build();
-  const std::vector<PublishedTable> tables = read_published(bundled("published", "paper_tables.json"));
-  for (const std::string& id : study_.published) {
-    for (Grid& grid : grids) add_published(grid, find_published(tables, id));
-  }
-  return grids;
+  return builder.build();
 }
 
 bool Reproduction::complete() const {

@@ -80,6 +80,7 @@ class Reproduction {
  private:
   void look_for_checkpoint(StudyRun& run) const;
   void look_for_records(StudyRun& run) const;
+  std::vector<Grid> grids_of(const std::string& metric, Aggregate aggregate) const;
   Record placeholder(const StudyRun& run, std::size_t cell) const;
 
   Study study_;

@@ -98,7 +98,8 @@ void refuse_unknown(const ordered_json& answer, const std::string& where) {
 
 std::string its_error(const ordered_json& answer) {
   const ordered_json& error = answer.at("error");
-  const std::string text = error.is_string() ? error.get<std::string>() : error.dump();
+  std::string text = error.is_string() ? error.get<std::string>() : error.dump();
+  if (text.empty()) text = "it gave no reason";
   const auto memory = answer.find("out_of_memory");
   // The Runner asks for fewer samples when it reads these words.
   return (memory != answer.end() && *memory == true ? "ran out of memory: " : "could not answer: ") + text;

@@ -37,6 +37,10 @@ struct Expected {
 };
 
 Expected read_expected(const std::string& path, const DecoderConfig& config) {
+  if (config.item_classes > 0) {
+    throw Error(printable(path) +
+                ": cannot be compared: a model of sets answers items, and a dump holds logits of tokens");
+  }
   const SafetensorsFile file(path);
   const std::string where = printable(path);
   const TensorView& ids = expected_tensor(file, "input_ids");

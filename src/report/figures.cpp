@@ -104,8 +104,8 @@ std::string axis_word(const FigureRequest& request) {
 }  // namespace
 
 std::vector<std::string> figure_names() {
-  return {"accuracy", "perplexity", "dispersion",      "heads",      "depth",
-          "relevant", "spread",     "representations", "temperature"};
+  return {"accuracy", "perplexity", "dispersion",      "heads",       "depth",
+          "relevant", "spread",     "representations", "temperature", "training"};
 }
 
 std::vector<std::string> statistic_names() {

@@ -21,7 +21,8 @@ struct FigureRequest {
   std::function<std::map<std::string, std::string>(const std::string& task)> default_parameters;
 };
 
-// "accuracy", "perplexity", "dispersion", "heads", "depth", "relevant", "spread", "representations", "temperature".
+// "accuracy", "perplexity", "dispersion", "heads", "depth", "relevant", "spread", "representations", "temperature", and
+// "training", which is read from training logs (training_curves.h).
 std::vector<std::string> figure_names();
 // "entropy", "nats", "support", "sink", "top", "source", "scale", "alpha".
 std::vector<std::string> statistic_names();

@@ -11,6 +11,7 @@
 #include "report/fact_axis.h"
 #include "report/grid_fields.h"
 #include "report/grid_state.h"
+#include "report/growth.h"
 #include "report/length_note.h"
 #include "report/prefix_rows.h"
 #include "report/reading.h"
@@ -179,6 +180,12 @@ GridBuilder::GridBuilder(GridRequest request) : state_(std::make_unique<State>()
     const bool by_itself = !identity_fields()[i].is_repeat && !(i == kModelField && names_repeat_columns);
     state_->separates.push_back(i != state_->column_field && (state_->listed[i] || by_itself));
   }
+  if (request.metric && request.metric->metric == Metric::kPerplexityRatio) {
+    if (request.columns != "length") throw Error("metric perplexity-ratio needs lengths as columns");
+    state_->as_ratio = true;
+    request.metric->metric = Metric::kPerplexity;
+    request.mark_best = false;
+  }
   state_->request = std::move(request);
 }
 
@@ -205,6 +212,7 @@ std::vector<Grid> GridBuilder::build() const {
     for (const auto& [name, probe] : probes) grids.push_back(state_->build(*group, probe));
   }
   name_documents(grids);
+  if (state_->as_ratio) std::transform(grids.begin(), grids.end(), grids.begin(), relative_to_training);
   return grids;
 }
 

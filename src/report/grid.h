@@ -20,6 +20,7 @@ enum class Metric {
   kToken,
   kPerplexity,
   kBitsPerByte,
+  kPerplexityRatio,
   // of attention rows
   kEntropy,
   kNats,
@@ -41,7 +42,8 @@ enum class Aggregate { kMean, kMedian, kMax, kBestSeed };
 // Where intervals come from: the Record's own (Wilson, Student t), resampling of samples, or nowhere.
 enum class IntervalChoice { kRecorded, kBootstrap, kNone };
 
-// Names as on the command line: "answer", "exact", "token", "perplexity", "bits-per-byte"; of "entropy" (normalized),
+// Names as on the command line: "answer", "exact", "token", "perplexity", "bits-per-byte", "perplexity-ratio" (to that
+// at the training length); of "entropy" (normalized),
 // "nats" (entropy in nats), "support", "sink" (mass on the first key), "top" (the largest), "source" (mass on the
 // tokens that hold the answer), "scale" (what multiplies the query) and "alpha" also those with "-positionless" or
 // "-positional", and then with "-right" or "-wrong"; "representation" and "representation-cosine" (distances between
@@ -153,7 +155,7 @@ struct GridRequest {
 // apart from it at 5 %, where at least one is; see best.h.
 class GridBuilder {
  public:
-  // Throws Error on an unknown field.
+  // Throws Error on an unknown field, and for a ratio to the training length where columns are not lengths.
   explicit GridBuilder(GridRequest request);
   ~GridBuilder();
   GridBuilder(GridBuilder&&) noexcept;

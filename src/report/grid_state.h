@@ -60,7 +60,8 @@ struct Group {
 };
 
 struct GridBuilder::State {
-  GridRequest request;
+  GridRequest request;  // a ratio of perplexities is asked for as perplexity
+  bool as_ratio = false;
   std::size_t column_field = 0;
   std::vector<bool> listed;     // rows_by, by field
   std::vector<bool> separates;  // whether rows are told apart by the field

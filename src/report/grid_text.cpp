@@ -64,7 +64,7 @@ std::string seeds_text(const Grid& grid) {
 
 std::string number_text(double value, const std::string& metric, bool percent) {
   if (percent) return fmt::format("{:.1f}", 100 * value);
-  if (starts_with(metric, "perplexity")) return fmt::format("{:.2f}", value);
+  if (metric != "perplexity-ratio" && starts_with(metric, "perplexity")) return fmt::format("{:.2f}", value);
   if (starts_with(metric, "support") || starts_with(metric, "degradation") || metric == "as named")
     return fmt::format("{:.1f}", value);
   return fmt::format("{:.3f}", value);
@@ -98,6 +98,7 @@ std::string metric_title(const Grid& grid) {
   std::string title = grid.metric;
   if (grid.metric == "answer" || grid.metric == "token") title += " accuracy";
   if (grid.metric == "exact") title = "exact match";
+  if (grid.metric == "perplexity-ratio") title = "perplexity, as a multiple of that at the training length";
   for (const auto& [name, words] :
        {std::pair{"entropy", "normalized entropy"}, std::pair{"nats", "entropy in nats"},
         std::pair{"support", "support"}, std::pair{"source", "weight on the answer's token"},

@@ -22,6 +22,7 @@ const std::vector<NamedMetric>& named_metrics() {
                                         {"token", {Metric::kToken}},
                                         {"perplexity", {Metric::kPerplexity}},
                                         {"bits-per-byte", {Metric::kBitsPerByte}},
+                                        {"perplexity-ratio", {Metric::kPerplexityRatio}},
                                         {"representation", {Metric::kRepresentation}},
                                         {"representation-cosine", {Metric::kRepresentationCosine}}};
     const std::pair<const char*, Metric> statistics[] = {{"entropy", Metric::kEntropy}, {"nats", Metric::kNats},

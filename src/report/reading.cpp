@@ -103,6 +103,7 @@ bool is_attention(Metric metric) {
     case Metric::kToken:
     case Metric::kPerplexity:
     case Metric::kBitsPerByte:
+    case Metric::kPerplexityRatio:
       break;
   }
   return false;

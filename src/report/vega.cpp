@@ -102,12 +102,17 @@ Json line_panel(const LinePanel& panel, const std::vector<NamedStyle>& styles) {
     return channel;
   };
   const Json colour = with_legend(by_line([](const LineStyle& style) { return Json(style.colour); }), false);
-  const Json tooltip = Json::array({{{"field", "line"}, {"type", "nominal"}},
-                                    panel.axis.is_length ? Json{{"field", "length"}, {"type", "quantitative"}}
-                                                         : Json{{"field", "place"}, {"type", "nominal"}},
-                                    {{"field", "value"}, {"type", "quantitative"}, {"format", ".4g"}},
-                                    {{"field", "interval"}, {"type", "nominal"}},
-                                    {{"field", "n"}, {"type", "quantitative"}, {"title", "samples"}}});
+  Json tooltip = Json::array({{{"field", "line"}, {"type", "nominal"}},
+                              panel.axis.is_length ? Json{{"field", "length"}, {"type", "quantitative"}}
+                                                   : Json{{"field", "place"}, {"type", "nominal"}},
+                              {{"field", "value"}, {"type", "quantitative"}, {"format", ".4g"}},
+                              {{"field", "interval"}, {"type", "nominal"}}});
+  const auto counts_samples = [](const ChartLine& line) {
+    return std::any_of(line.points.begin(), line.points.end(), [](const ChartPoint& point) { return point.n > 0; });
+  };
+  if (std::any_of(panel.lines.begin(), panel.lines.end(), counts_samples)) {
+    tooltip.push_back({{"field", "n"}, {"type", "quantitative"}, {"title", "samples"}});
+  }
   Json layers = Json::array();
   if (!panel.train_lengths.empty()) {
     Json rules = Json::array();

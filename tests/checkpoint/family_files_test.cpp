@@ -158,6 +158,7 @@ TEST(Warnings, NameScalingsThatCannotBeMeant) {
               ElementsAre(HasSubstr("attention_factor 2 is not the 1.13")));
   EXPECT_THAT(warnings(R"({"type": "linear", "factor": 4.0})", R"({"max_position_embeddings": 128})"),
               ElementsAre(HasSubstr("a model of only 128 tokens")));
+  EXPECT_THAT(warnings(R"({"type": "default", "factor": 4.0})"), ElementsAre(HasSubstr("its factor 4 is not used")));
   EXPECT_THAT(warnings(R"({"type": "dynamic", "factor": 4.0})"), ElementsAre(HasSubstr("teacher_forced")));
 }
 

@@ -94,6 +94,9 @@ TEST(Family, QwenWindowsFollowTheSwitchAndTheFirstLayer) {
               ElementsAre(0, 0, 0, 8));
   EXPECT_TRUE(
       parse("qwen3", R"({"use_sliding_window": false, "sliding_window": 8, "max_window_layers": 0})").windows.empty());
+  EXPECT_TRUE(parse("qwen2", R"({"use_sliding_window": true, "sliding_window": null, "max_window_layers": 0})")
+                  .windows.empty());
+  EXPECT_TRUE(parse("qwen2", R"({"sliding_window": 0, "max_window_layers": 0})").windows.empty());
   EXPECT_THAT(parse("qwen3", R"({"use_sliding_window": true, "sliding_window": 8, "layer_types":
       ["sliding_attention", "full_attention", "full_attention", "sliding_attention"]})")
                   .windows,
@@ -212,6 +215,11 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"fraction", "llama", R"({"hidden_size": 16.0})", "must be an integer"},
         Refusal{"text", "llama", R"({"attention_bias": "no"})", "true or false"},
         Refusal{"window", "mistral", R"({"sliding_window": -4})", "sliding_window is -4"},
+        Refusal{"window_zero", "gemma2", R"({"sliding_window": 0})", "sliding_window is 0"},
+        Refusal{"window_qwen", "qwen2", R"({"use_sliding_window": true, "sliding_window": 0})", "sliding_window is 0"},
+        Refusal{"no_context", "llama", R"({"max_position_embeddings": 0})", "max_position_embeddings is 0"},
+        Refusal{"epsilon", "llama", R"({"rms_norm_eps": 1e300})", "epsilon (rms_norm_eps, layer_norm_eps) is 1e+300"},
+        Refusal{"factor_alone", "llama", R"({"rope_parameters": {"rope_theta": 500, "factor": 4}})", "no rope_type"},
         Refusal{"scalar", "gemma2", R"({"query_pre_attn_scalar": 0})", "query_pre_attn_scalar is 0"},
         Refusal{"cap", "gemma2", R"({"final_logit_softcapping": -1})", "final_logit_softcapping"},
         Refusal{"positions", "gpt2", R"({"n_positions": 0})", "learned positions"}),

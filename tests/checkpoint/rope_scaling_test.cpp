@@ -97,6 +97,22 @@ TEST(RopeScaling, AParameterGivenTwiceIsRefused) {
   }
 }
 
+TEST(RopeScaling, WhatIsGivenIsJudgedAsGiven) {
+  const auto check = [](const char* text) { check_rope_scaling(parse_rope_scaling(text, 0), 100, 4, "here"); };
+  for (const char* text : {"none:factor=4", "default:factor=4", "yarn:factor=4,original=0"}) {
+    try {
+      check(text);
+      FAIL() << text;
+    } catch (const Error& error) {
+      const bool is_none = std::string(text).find("original") == std::string::npos;
+      EXPECT_NE(
+          std::string(error.what()).find(is_none ? "takes no parameters" : "original_max_position_embeddings is 0"),
+          std::string::npos)
+          << error.what();
+    }
+  }
+}
+
 TEST(RopeScaling, TextSaysWhatItTakesToBeReadBack) {
   EXPECT_EQ(rope_scaling_text({}), "");
   EXPECT_EQ(rope_scaling_text(parse_rope_scaling("linear:factor=4", 0)), "linear(factor=4)");

@@ -31,7 +31,8 @@ TEST(TorchFile, IsToldByTheNamesInItsDirectory) {
   EXPECT_EQ(kind_of("m/constants.pkl m/code/"), TorchFile::kNone);
   EXPECT_EQ(kind_of(""), TorchFile::kNone);
   const std::string script = zip_with({"m/code/__torch__.py", "m/constants.pkl"});
-  EXPECT_EQ(kind_of(script.substr(0, script.size() - 22)), TorchFile::kNone) << "without the end of the directory";
+  EXPECT_EQ(kind_of(script.substr(0, script.size() - 22)), TorchFile::kCutOff) << "without the end of the directory";
+  EXPECT_EQ(kind_of(script.substr(0, 50)), TorchFile::kCutOff);
 }
 
 TEST(TorchFile, FoldersAndMissingFilesAreNone) {
@@ -41,9 +42,11 @@ TEST(TorchFile, FoldersAndMissingFilesAreNone) {
 }
 
 TEST(TorchFile, ExportedProgramsAreRefusedWithAWayOut) {
-  EXPECT_THAT(error_of([] { refuse_exported(TorchFile::kExported, "m.pt2"); }),
+  EXPECT_THAT(error_of([] { refuse_unreadable(TorchFile::kExported, "m.pt2"); }),
               testing::AllOf(testing::HasSubstr("m.pt2"), testing::HasSubstr("torch.jit.trace")));
-  refuse_exported(TorchFile::kScript, "m.pt");
+  EXPECT_THAT(error_of([] { refuse_unreadable(TorchFile::kCutOff, "m.pt"); }),
+              testing::HasSubstr("m.pt: is a zip file"));
+  refuse_unreadable(TorchFile::kScript, "m.pt");
 }
 
 }  // namespace

@@ -75,6 +75,21 @@ TEST_F(PlotTest, FlagsThatWouldChangeNothingAreRefused) {
   EXPECT_TRUE(refused(lenbench({"plot", "heads", records_, "--statistic", "cosine"}), 2, "representations alone"));
 }
 
+TEST_F(PlotTest, TrainingIsDrawnFromLogsBesideCheckpoints) {
+  const Outcome outcome = lenbench({"plot", "training", "recall-softmax-nape", "recall-asentmax-nape"});
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const nlohmann::json json = nlohmann::json::parse(outcome.out);
+  ASSERT_GE(json["concat"].size(), 3U);
+  const auto& points = json["concat"][0]["data"]["values"];
+  ASSERT_GT(points.size(), 20U);
+  EXPECT_EQ(points[0]["line"], "recall-softmax-nape");
+  EXPECT_EQ(points[0]["place"], "step 1");
+  EXPECT_TRUE(refused(lenbench({"plot", "training,accuracy", records_}), 2, "draw it alone"));
+  EXPECT_TRUE(refused(lenbench({"plot", "training", "recall-softmax-nape", "--x", "pairs"}), 2, "changes nothing"));
+  EXPECT_TRUE(refused(lenbench({"plot", "training", records_}), 2, "opens with the event 'start'"));
+  EXPECT_TRUE(refused(lenbench({"plot", "training", folder_.path("")}), 2, "has no train_log.jsonl"));
+}
+
 TEST_F(PlotTest, AMissingRendererIsNamedWithWhatToInstall) {
   Surroundings none;
   none.environment["LENBENCH_PYTHON"] = folder_.path("no-python");

@@ -104,6 +104,9 @@ TEST(TorchRun, SetsAreForModelsOfSets) {
       lenbench({"run", "recall-asentmax-nape", "--tasks", "max-retrieval", "--lengths", "64"}, bundled());
   EXPECT_TRUE(refused(sets, 2, "a set of numbers, and the model reads tokens"));
   EXPECT_TRUE(refused(lenbench({"bench", "max-retrieval-asentmax", "--length", "64"}, bundled()), 2, "model of sets"));
+  const std::string dump = kModels + "softmax-nape/expected.safetensors";
+  EXPECT_TRUE(
+      refused(lenbench({"verify", "max-retrieval-asentmax", dump}, bundled()), 2, "a model of sets answers items"));
 }
 
 TEST(TorchVerify, ExitsWithOneWhereLogitsDiffer) {

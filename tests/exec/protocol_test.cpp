@@ -77,6 +77,7 @@ TEST(ExecProtocol, NatsAloneAreEnoughForPerplexity) {
 
 TEST(ExecProtocol, ItsOwnErrorIsPassedOnAndOutOfMemoryIsSaidInTheRunnersWords) {
   EXPECT_EQ(parse(R"({"id":4,"error":"ValueError: no"})").error, "could not answer: ValueError: no");
+  EXPECT_EQ(parse(R"({"id":4,"error":""})").error, "could not answer: it gave no reason");
   EXPECT_EQ(parse(R"({"id":4,"error":"big","out_of_memory":true})").error, "ran out of memory: big");
   EXPECT_EQ(parse(R"({"id":4,"error":"small","out_of_memory":false})").error, "could not answer: small");
 }

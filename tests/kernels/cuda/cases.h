@@ -1,18 +1,18 @@
-// Problems that every implementation of the dense row kernel must solve.
+// Problems that the CUDA kernels must solve, on a device and simulated.
 #pragma once
 
 #include <limits>
 
-#include "expect_reference.h"
+#include "../expect_reference.h"
 
 namespace lenbench::kernels {
 
 // `run` writes outputs and statistics of a problem.
 template <class Run>
-void check_dense_cases(const Run& run) {
+void check_cases(const Run& run) {
   for (const double alpha : {1.0, 1.02, 1.3, 1.5, 1.9, 2.0}) {
     SCOPED_TRACE(alpha);
-    for (const std::int64_t size : {1, 20, 32, 160}) {
+    for (const std::int64_t size : {1, 20, 32, 64, 130, 160}) {
       TestProblem<float> test(70, size, alpha, 7 + static_cast<std::uint64_t>(size), 2);
       run(test);
       expect_equals_reference(test);
@@ -33,7 +33,7 @@ void check_dense_cases(const Run& run) {
 
 // A row that sees a non-finite key or value is NaN, earlier rows are not.
 template <class Run>
-void check_dense_nonfinite(const Run& run) {
+void check_nonfinite(const Run& run) {
   for (const bool in_value : {false, true}) {
     for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
       TestProblem<float> test(40, 8, 1.5, 9);

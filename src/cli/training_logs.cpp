@@ -1,0 +1,42 @@
+// Finds training logs beside checkpoints, and what the models are.
+#include "cli/training_logs.h"
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/files.h"
+#include "base/text.h"
+#include "checkpoint/config.h"
+#include "checkpoint/index.h"
+#include "cli/paths.h"
+
+namespace lenbench::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+TrainingLog read_one(const std::string& text) {
+  fs::path path = find_checkpoint(text, {});
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) path /= kTrainingLogName;
+  if (!fs::exists(path, ignored)) {
+    throw Error(printable(text) + ": has no " + kTrainingLogName + "; 'lenbench train' writes one beside its model");
+  }
+  TrainingLog log = parse_training_log(read_regular_file(path.string()), printable(path.string()));
+  // Only for the colour of its line: an unfinished training has no configuration yet.
+  const fs::path config = path.parent_path() / "config.json";
+  if (fs::exists(config, ignored)) {
+    log.transform = parse_config(read_file(config.string()), printable(config.string())).transform_name();
+  }
+  return log;
+}
+
+}  // namespace
+
+std::vector<TrainingLog> read_training_logs(const std::vector<std::string>& texts) {
+  std::vector<TrainingLog> logs;
+  for (const std::string& text : texts) logs.push_back(read_one(text));
+  return logs;
+}
+
+}  // namespace lenbench::cli

@@ -1,0 +1,17 @@
+// Training logs that a command reads.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/training_curves.h"
+
+namespace lenbench::cli {
+
+inline constexpr const char* kTrainingLogName = "train_log.jsonl";
+
+// Each of `texts` is a log, a folder that holds one (a checkpoint, or a training that is under way) or a bundled
+// checkpoint. Throws Error naming what has no log.
+std::vector<TrainingLog> read_training_logs(const std::vector<std::string>& texts);
+
+}  // namespace lenbench::cli
