@@ -12,6 +12,7 @@ said in an HTML comment before the block, which readers of the document do not s
     skip TEXT because REASON          the one command that contains TEXT is not run
     needs MODULE for TEXT             ... is not run where that Python module is missing
     exit N for TEXT                   ... ends with code N and not with 0
+    from COMMAND                      before a text block: it shows what COMMAND prints, however that ends
     prints                            the table or block that follows shows what the commands before it print
     -->
 
@@ -359,10 +360,19 @@ class Document:
         if block.kind in ("sh", "bash", "shell"):
             self.run_commands(block, place)
             return
-        words = [text for _, text in block.directives if text != "prints"]
-        if words:
-            raise Failure(f"'{words[0]}' is for a block of commands")
-        prints = bool(block.directives)
+        prints = False
+        for _, rule in block.directives:
+            word, _, rest = rule.partition(" ")
+            if rule == "prints":
+                prints = True
+            elif word == "from" and rest and block.kind == "text":
+                _, out, errors, _ = place.run(rest)
+                self.num_run += 1
+                self.printed = out + errors
+            elif word == "make":
+                self.make(rest, place, rule)
+            else:
+                raise Failure(f"'{rule}' is for a block of commands")
         if block.kind == "python":
             compile(block.text, f"{self.path.name}:{block.line}", "exec")
         if block.kind == "text" or (prints and not block.kind):
@@ -377,16 +387,20 @@ class Document:
             if key:
                 raise Failure(f"shows or lacks '{key}', other than what the commands before it print:\n{self.printed}")
 
+    @staticmethod
+    def make(names, place, rule):
+        for name in names.split():
+            if name not in FIXTURES:
+                raise Failure(f"'{rule}': no fixture '{name}' (known: {', '.join(FIXTURES)})")
+            FIXTURES[name](place.folder / name)
+
     def run_commands(self, block, place):
         commands = split_commands(block.text)
         exits, skips, swaps = {}, {}, []
         for _, rule in block.directives:
             word, _, rest = rule.partition(" ")
             if word == "make":
-                for name in rest.split():
-                    if name not in FIXTURES:
-                        raise Failure(f"'{rule}': no fixture '{name}' (known: {', '.join(FIXTURES)})")
-                    FIXTURES[name](place.folder / name)
+                self.make(rest, place, rule)
             elif word == "first":
                 code, _, errors, _ = place.run(rest)
                 if code != 0:

@@ -65,6 +65,11 @@ class Documents(unittest.TestCase):
         self.assertEqual(run(page).num_run, 1)
         self.fails(page.replace("on recall", "on recoil"), "a line that the commands")
 
+    def test_a_quoted_error_must_be_the_one_that_its_cause_makes(self):
+        page = directives("from lenbench table nothing.jsonl") + block("lenbench: error: nothing.jsonl: no such file", kind="text")
+        self.assertEqual(run(page).num_run, 1)
+        self.fails(page.replace("no such", "not a"), "a line that the commands")
+
     def test_json_keys_are_compared(self):
         page = block("lenbench show recall:64:0 --json | head -c 0; echo '{\"a\": 1, \"b\": {\"c\": 2}}'") + directives("prints")
         self.assertEqual(run(page + block('{"a": 5, "b": {"c": 0}}', kind="json")).num_run, 1)
