@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "base/numbers.h"
+#include "base/text.h"
 #include "tasks/catalog.h"
 
 namespace lenbench {
@@ -14,7 +15,7 @@ constexpr const char* kAddressForm = "TASK[:k=v,...][:vN]:LENGTH:INDEX[:SEED[:tr
 constexpr const char* kSpecForm = "TASK[:k=v,...][:vN]";
 
 [[noreturn]] void fail(const std::string& text, const std::string& problem, const char* form) {
-  throw Error("'" + text + "': " + problem + "; the form is " + form);
+  throw Error("'" + printable(text) + "': " + problem + "; the form is " + form);
 }
 
 bool is_name(std::string_view text) {
@@ -81,7 +82,7 @@ Split parse_split(const std::string& text) {
   for (const Split split : {Split::kTrain, Split::kValidation, Split::kTest}) {
     if (split_name(split) == text) return split;
   }
-  throw Error("unknown split '" + text + "'" + did_you_mean(text, {"train", "validation", "test"}) +
+  throw Error("unknown split '" + printable(text) + "'" + did_you_mean(text, {"train", "validation", "test"}) +
               "; use train, validation or test");
 }
 

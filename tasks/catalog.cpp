@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/names.h"
 #include "base/numbers.h"
+#include "base/text.h"
 #include "tasks/entry.h"
 
 namespace lenbench {
@@ -31,7 +32,8 @@ const TaskEntry& find_entry(const std::string& name) {
   }
   std::vector<std::string> names = task_names();
   for (const TaskAlias& alias : task_aliases()) names.push_back(alias.name);
-  throw Error("unknown task '" + name + "'" + did_you_mean(name, names) + "; `lenbench list tasks` shows all of them");
+  throw Error("unknown task '" + printable(name) + "'" + did_you_mean(name, names) +
+              "; `lenbench list tasks` shows all of them");
 }
 
 // The specification without an alias.
@@ -52,7 +54,8 @@ std::string checked_value(const TaskEntry& entry, const ParameterSpec& spec, con
   const std::string what = "parameter '" + spec.name + "' of task '" + entry.name + "'";
   const bool looks_numeric = !text.empty() && (text[0] == '-' || (text[0] >= '0' && text[0] <= '9'));
   if (spec.low > spec.high || (!spec.words.empty() && !looks_numeric)) {
-    throw Error(what + " is '" + text + "'" + did_you_mean(text, spec.words) + "; use " + allowed_values(spec));
+    throw Error(what + " is '" + printable(text) + "'" + did_you_mean(text, spec.words) + "; use " +
+                allowed_values(spec));
   }
   const std::int64_t value = parse_int(text, what);
   if (value < spec.low || value > spec.high) throw Error(what + " is " + text + "; use " + allowed_values(spec));
@@ -64,7 +67,7 @@ TaskParameters resolve(const TaskEntry& entry, const TaskParameters& given) {
   for (const ParameterSpec& spec : entry.parameters) known.push_back(spec.name);
   for (const auto& [name, value] : given) {
     if (std::find(known.begin(), known.end(), name) == known.end()) {
-      throw Error("task '" + entry.name + "' has no parameter '" + name + "'" + did_you_mean(name, known) +
+      throw Error("task '" + entry.name + "' has no parameter '" + printable(name) + "'" + did_you_mean(name, known) +
                   "; it has " + (known.empty() ? "none" : join(known, ", ")));
     }
   }

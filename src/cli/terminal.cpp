@@ -10,6 +10,7 @@
 #include <cstdlib>
 
 #include "base/files.h"
+#include "base/text.h"
 
 namespace lenbench::cli {
 namespace {
@@ -58,7 +59,7 @@ bool stderr_is_terminal() {
 
 bool colour_allowed() { return stderr_is_terminal() && !environment_set("NO_COLOR"); }
 
-void print_error(std::string_view message) { labelled("error:", "\x1b[1;31m", message); }
+void print_error(std::string_view message) { labelled("error:", "\x1b[1;31m", printable(message)); }
 
 void silence_notes() { notes_silent = true; }
 
