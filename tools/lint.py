@@ -13,21 +13,23 @@ MAY_INCLUDE = {
     "record": {"base"},
     "checkpoint": {"base"},
     "bench": {"base", "stats", "tasks", "record", "checkpoint"},
+    "dist": {"base", "bench", "record", "tasks"},
     "exec": {"base", "bench", "tasks"},
     "report": {"base", "stats", "record"},
     "verdict": {"base", "stats", "record", "report"},
     "kernels": set(),
     "attention": {"base", "kernels", "bench"},
     "model": {"base", "checkpoint", "attention", "bench", "tasks"},
-    "train": {"base", "tasks", "bench", "checkpoint", "attention", "model"},
-    "cli": {"base", "stats", "tasks", "record", "checkpoint", "bench", "report", "verdict", "exec"},
+    "c10d": {"base", "bench"},
+    "train": {"base", "tasks", "bench", "checkpoint", "attention", "model", "c10d"},
+    "cli": {"base", "stats", "tasks", "record", "checkpoint", "bench", "report", "verdict", "exec", "dist"},
 }
 # Rooms above `bench` see only the seam to it.
-BENCH_SEAM = {"exec": {"bench/predictor.h"}, "attention": {"bench/predictor.h", "bench/timing.h"}, "model": {"bench/predictor.h", "bench/backend.h"},
+BENCH_SEAM = {"c10d": {"bench/shared_store.h"}, "exec": {"bench/predictor.h"}, "attention": {"bench/predictor.h", "bench/timing.h"}, "model": {"bench/predictor.h", "bench/backend.h"},
               "train": {"bench/predictor.h", "bench/backend.h"}}
 TASKS_SEAM = {"exec": {"tasks/task.h"}, "model": {"tasks/task.h"}}
 TORCH = re.compile(r'#include\s*[<"](ATen|torch|c10|caffe2)/')
-TORCH_ROOMS = {"attention", "model", "train"}
+TORCH_ROOMS = {"attention", "model", "c10d", "train"}
 MAX_LINES = 400
 
 

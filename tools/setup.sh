@@ -16,7 +16,7 @@ torch_version="${LENBENCH_TORCH:-2.11.0}"
 cache="${LENBENCH_CACHE:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/lenbench}"
 target="$cache/libtorch-$torch_version"
 packages=(g++ cmake ninja-build ccache git ca-certificates python3
-  libcli11-dev libfmt-dev nlohmann-json3-dev librandom123-dev libboost-dev libssl-dev libpugixml-dev)
+  libcli11-dev libfmt-dev nlohmann-json3-dev librandom123-dev libboost-dev libssl-dev libpugixml-dev libgloo-dev)
 figures=no
 for option in "$@"; do
   case "$option" in

@@ -1,6 +1,7 @@
 // Everything of the program that needs torch, behind one factory that the command line opens with dlopen.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "bench/predictor.h"
+#include "bench/shared_store.h"
 #include "bench/timing.h"
 
 namespace lenbench {
@@ -31,7 +33,14 @@ struct TrainOptions {
   std::optional<std::uint64_t> seed;  // in place of the recipe's; the checkpoint is then named NAME-seedN
   std::int64_t stop_after_steps = 0;  // for tests: stop as if killed after this many steps; 0: run to the end
   bool overwrite = false;
+  std::string dtype = "float32";  // of parameters and arithmetic; a checkpoint is saved as the recipe says
+  // More than one rank: each takes a share of every batch, and rank 0 alone writes.
+  Membership member;
+  const std::atomic<bool>* stop = nullptr;  // once it is true on one rank, all stop after the step, with it saved
 };
+
+// What Backend::train throws after a stop.
+struct TrainingStopped {};
 
 // Name of what a recipe trains with another seed than its own.
 inline std::string seeded_name(const std::string& recipe_name, std::uint64_t seed) {
@@ -74,9 +83,11 @@ class Backend {
   // Times the whole model on `sample`, `repeats` times after one that is not counted.
   virtual EndToEndTiming time_model(const std::string& checkpoint_path, const Sample& sample,
                                     const OpenOptions& options, std::int64_t repeats) = 0;
+  // The store that the ranks of a run share. Throws Error(kNotMeasured) when it cannot be opened or reached.
+  virtual std::unique_ptr<SharedStore> connect_store(const StoreAddress& address) = 0;
 };
 
-inline constexpr int kBackendAbi = 4;
+inline constexpr int kBackendAbi = 5;
 inline constexpr const char* kBackendSymbol = "lenbench_open_backend";
 // extern "C" Backend* lenbench_open_backend(int abi); the caller owns the result; nullptr when abi differs.
 using OpenBackend = Backend* (*)(int abi);

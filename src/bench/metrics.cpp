@@ -42,8 +42,11 @@ std::optional<Proportion> clustered(const std::vector<std::int64_t>& right, cons
 
 std::optional<double> finite(double value) { return std::isfinite(value) ? std::optional(value) : std::nullopt; }
 
-CellMeter::CellMeter(const Task& task)
-    : metric_(task.info().metric), byte_tokens_(task.info().name == "text"), chance_(task.chance()) {}
+CellMeter::CellMeter(const Task& task, std::int64_t first_sample)
+    : metric_(task.info().metric),
+      byte_tokens_(task.info().name == "text"),
+      chance_(task.chance()),
+      first_sample_(first_sample) {}
 
 void CellMeter::add(std::span<const Sample> samples, std::span<const SamplePrediction> predictions) {
   if (samples.size() != predictions.size()) {
@@ -53,8 +56,9 @@ void CellMeter::add(std::span<const Sample> samples, std::span<const SamplePredi
     const Sample& sample = samples[i];
     const SamplePrediction& prediction = predictions[i];
     if (prediction.argmax.size() != sample.scored.size() || prediction.nll.size() != sample.scored.size()) {
-      throw std::logic_error(fmt::format("sample {} has {} judged rows, its prediction {} tokens and {} nats", samples_,
-                                         sample.scored.size(), prediction.argmax.size(), prediction.nll.size()));
+      throw std::logic_error(fmt::format("sample {} has {} judged rows, its prediction {} tokens and {} nats",
+                                         first_sample_ + samples_, sample.scored.size(), prediction.argmax.size(),
+                                         prediction.nll.size()));
     }
     std::int64_t nonfinite = prediction.first_nonfinite;
     for (std::size_t row = 0; nonfinite < 0 && row < sample.scored.size(); ++row) {
@@ -62,7 +66,8 @@ void CellMeter::add(std::span<const Sample> samples, std::span<const SamplePredi
     }
     if (nonfinite >= 0) {
       if (nonfinite_ == 0) {
-        first_nonfinite_ = fmt::format("non-finite logits at position {} of sample {}", nonfinite, samples_);
+        nonfinite_sample_ = first_sample_ + samples_;
+        nonfinite_position_ = nonfinite;
       }
       ++nonfinite_;
     }
@@ -121,8 +126,8 @@ void CellMeter::add_nats(const Sample& sample, const SamplePrediction& predictio
   const auto judged_bytes = sample.facts.find("judged_bytes");
   if (judged_bytes != sample.facts.end() && finite_sample) {
     if (!(judged_bytes->second >= 0 && judged_bytes->second < kMostBytes)) {
-      throw Error(fmt::format("fact 'judged_bytes' of sample {} is {}, no number of bytes", samples_ - 1,
-                              judged_bytes->second));
+      throw Error(fmt::format("fact 'judged_bytes' of sample {} is {}, no number of bytes",
+                              first_sample_ + samples_ - 1, judged_bytes->second));
     }
     nll_bytes_ += static_cast<std::int64_t>(judged_bytes->second);
   }
@@ -153,7 +158,8 @@ CellResult CellMeter::result() const {
   }
   measurement.nonfinite_samples = nonfinite_;
   if (nonfinite_ > 0) {
-    result.failure = first_nonfinite_;
+    result.failure =
+        fmt::format("non-finite logits at position {} of sample {}", nonfinite_position_, nonfinite_sample_);
     if (nonfinite_ > 1) result.failure += fmt::format(" ({} samples in all)", nonfinite_);
   }
   const std::int64_t scored_tokens = metric_ == TaskMetric::kPerplexity ? nll_tokens_ : total(tokens_.n);
@@ -206,12 +212,12 @@ void take_result(CellResult result, Record& record) {
   record.answer_outcomes = std::move(result.answer_outcomes);
 }
 
-void take_probe(const Probe& probe, Measurement& measurement) {
-  if (probe.rows != ProbeRows::kPrefix) measurement.heads = head_means(probe, probe.heads);
-  measurement.heads_right = head_means(probe, probe.heads_right);
-  measurement.heads_wrong = head_means(probe, probe.heads_wrong);
+void take_probe(const Probe& probe, Measurement& measurement, bool for_part) {
+  if (probe.rows != ProbeRows::kPrefix) measurement.heads = head_means(probe, probe.heads, for_part);
+  measurement.heads_right = head_means(probe, probe.heads_right, for_part);
+  measurement.heads_wrong = head_means(probe, probe.heads_wrong, for_part);
   for (std::size_t bucket = 0; bucket < probe.by_position.size(); ++bucket) {
-    std::vector<HeadMeans> heads = head_means(probe, probe.by_position[bucket]);
+    std::vector<HeadMeans> heads = head_means(probe, probe.by_position[bucket], for_part);
     if (heads.empty()) continue;
     measurement.heads_by_position.push_back({bucket_first(bucket), bucket_last(bucket), std::move(heads)});
   }
@@ -221,7 +227,7 @@ void take_probe(const Probe& probe, Measurement& measurement) {
                                                             : "prefix";
 }
 
-std::vector<HeadMeans> head_means(const Probe& probe, const std::vector<HeadStats>& heads) {
+std::vector<HeadMeans> head_means(const Probe& probe, const std::vector<HeadStats>& heads, bool for_part) {
   if (heads.empty()) return {};
   std::vector<HeadMeans> means;
   for (std::int64_t layer = 0; layer < probe.num_layers; ++layer) {
@@ -245,6 +251,11 @@ std::vector<HeadMeans> head_means(const Probe& probe, const std::vector<HeadStat
       if (sums.scaled_rows > 0) mean.scale = finite(sums.scale / static_cast<double>(sums.scaled_rows));
       if (!probe.head_alpha.empty()) {
         mean.alpha = probe.head_alpha.at(static_cast<std::size_t>(layer * probe.num_heads + head));
+      }
+      if (for_part) {
+        mean.normalized_rows = sums.normalized_rows;
+        mean.source_rows = sums.source_rows;
+        mean.scaled_rows = sums.scaled_rows;
       }
       means.push_back(mean);
     }

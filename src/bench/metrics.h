@@ -42,10 +42,17 @@ struct CellResult {
 // adds neither nats nor tokens, and the perplexity is left undefined.
 class CellMeter {
  public:
-  explicit CellMeter(const Task& task);
+  // Samples count from `first_sample`, which failures name.
+  explicit CellMeter(const Task& task, std::int64_t first_sample = 0);
+  // Of the question of a Record.
+  explicit CellMeter(const Question& question);
   // `samples` in index order, following those added before. Throws std::logic_error when the two do not match in size.
   void add(std::span<const Sample> samples, std::span<const SamplePrediction> predictions);
+  // What a part of the Cell measured, following those added before.
+  void add(const Record& part);
   CellResult result() const;
+  // What a part says beyond result(): the sums in `part`, and how many samples have each fact.
+  void describe(Part& part, std::map<std::string, FactRange>& facts) const;
 
  private:
   struct Counts {
@@ -57,7 +64,8 @@ class CellMeter {
 
   TaskMetric metric_;
   bool byte_tokens_;
-  double chance_;
+  double chance_ = 0;
+  std::int64_t first_sample_ = 0;
   std::int64_t samples_ = 0, tokens_min_ = 0, tokens_max_ = 0, nonfinite_ = 0, exact_right_ = 0;
   struct FactSums {
     CompensatedSum sum;
@@ -65,7 +73,7 @@ class CellMeter {
     std::int64_t samples = 0;
   };
   std::map<std::string, FactSums> facts_;
-  std::string first_nonfinite_;
+  std::int64_t nonfinite_sample_ = -1, nonfinite_position_ = -1;  // the first
   std::string outcomes_;
   Counts answers_, tokens_;
   std::vector<bool> answer_bits_;     // of all samples' answers, in order
@@ -85,10 +93,10 @@ class CellMeter {
 void take_result(CellResult result, Record& record);
 
 // Means per head of sums of `probe` (its heads, heads_right or heads_wrong), layer-major; heads without rows are left
-// out.
-std::vector<HeadMeans> head_means(const Probe& probe, const std::vector<HeadStats>& heads);
+// out. `for_part`: with the rows behind each mean.
+std::vector<HeadMeans> head_means(const Probe& probe, const std::vector<HeadStats>& heads, bool for_part = false);
 
 // Everything a probe gives but distances of representations.
-void take_probe(const Probe& probe, Measurement& measurement);
+void take_probe(const Probe& probe, Measurement& measurement, bool for_part = false);
 
 }  // namespace lenbench

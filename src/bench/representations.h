@@ -15,14 +15,21 @@ class RepresentationMeter {
  public:
   // The states of one call (Probe::states), following those added before.
   void add(const Probe& probe);
+  // Those of a part, which has its own pairs in `distances`, following those added before.
+  void add(const Part& part, const std::vector<RepresentationDistance>& distances);
   // Means by depth; empty without a pair. A distance that is not finite is left undefined.
   std::vector<RepresentationDistance> result() const;
+  // The states that pairs with samples before and after need.
+  void describe(Part& part) const;
 
  private:
+  using State = std::vector<std::vector<double>>;  // by depth; empty where it is not finite
   struct Sums {
     CompensatedSum distance, cosine;
   };
-  std::vector<double> last_;
+  void add_pair(const State& next);
+
+  State first_, last_;
   std::vector<Sums> depths_;
   std::int64_t pairs_ = 0;
 };

@@ -1,21 +1,18 @@
 // The loop over Cells and batches.
 #include "bench/runner.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <chrono>
 #include <map>
-#include <new>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
-#include "base/numbers.h"
 #include "base/text.h"
-#include "bench/metrics.h"
-#include "bench/representations.h"
+#include "bench/items.h"
+#include "bench/measure.h"
 
 namespace lenbench {
 
@@ -25,66 +22,15 @@ double steady_seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Thrown within a Cell when a batch does not fit; carries what the model said.
-struct OutOfMemory {
-  std::string detail;
-};
-
-constexpr std::string_view kOutOfMemory = "out of memory";
-
-// The statistics of one call, added to those of the Cell. A call that fails half-way must not leave rows behind, so
-// each gets a Probe of its own.
-void add_probe(Probe& sum, const Probe& call) {
-  if (sum.heads.empty() && sum.by_position.empty()) {
-    sum = call;
-    return;
-  }
-  if (sum.heads.size() != call.heads.size()) throw std::logic_error("the number of probed heads changed within a cell");
-  const auto add = [](std::vector<HeadStats>& to, const std::vector<HeadStats>& from) {
-    to.resize(std::max(to.size(), from.size()));
-    for (std::size_t i = 0; i < from.size(); ++i) to[i].add(from[i]);
-  };
-  add(sum.heads, call.heads);
-  add(sum.heads_right, call.heads_right);
-  add(sum.heads_wrong, call.heads_wrong);
-  sum.by_position.resize(std::max(sum.by_position.size(), call.by_position.size()));
-  for (std::size_t i = 0; i < call.by_position.size(); ++i) add(sum.by_position[i], call.by_position[i]);
-}
-
-struct Batch {
-  std::vector<DrawKey> keys;
-  std::vector<Sample> samples;
-};
-
-Batch draw_batch(const Cell& cell, std::int64_t first, std::int64_t count) {
-  Batch batch;
-  for (std::int64_t i = first; i < first + count; ++i) {
-    batch.keys.push_back({cell.length, static_cast<std::uint64_t>(i), cell.data_seed, cell.split});
-    batch.samples.push_back(cell.task->draw(batch.keys.back()));
-  }
-  return batch;
-}
-
-std::vector<SamplePrediction> predict_or_oom(Predictor& predictor, const Cell& cell, const Batch& batch, ProbeRows rows,
-                                             Probe* probe) {
-  try {
-    predictor.announce(*cell.task, batch.keys);
-    return predictor.predict(batch.samples, PredictRequest{rows}, probe);
-  } catch (const std::bad_alloc&) {
-    throw OutOfMemory{std::string(kOutOfMemory)};
-  } catch (const Error& error) {
-    const std::string message = error.what();
-    if (error.code() != ExitCode::kNotMeasured || message.find(kOutOfMemory) == std::string::npos) throw;
-    throw OutOfMemory{message};
-  }
-}
-
 }  // namespace
 
-struct Runner::CellOutcome {
-  Record record;
-  bool finished = true;    // false: the stop flag came first
-  bool nonfinite = false;  // failed, for this reason only
+// A Cell, or an item of one.
+struct Runner::Work {
+  const Cell* cell = nullptr;
+  ProbeRows rows = ProbeRows::kNone;
+  std::int64_t batch = 0;
+  std::optional<Part> part;
+  std::int64_t samples() const { return part ? part->samples : cell->samples; }
 };
 
 Runner::Runner(Predictor& predictor, RunOptions options) : predictor_(predictor), options_(std::move(options)) {
@@ -98,131 +44,101 @@ Runner::Runner(Predictor& predictor, RunOptions options) : predictor_(predictor)
   if (!options_.seconds) options_.seconds = steady_seconds;
 }
 
-Runner::CellOutcome Runner::measure(const Cell& cell, ProbeRows rows,
-                                    const std::function<void(std::int64_t)>& samples_done) {
-  CellOutcome outcome;
-  Record& record = outcome.record;
-  record = make_record(cell, predictor_.info());
+Record Runner::skipped_record(const SkippedCell& skipped, const Part* part) const {
+  Record record = make_record(skipped.cell, predictor_.info());
+  if (part != nullptr) record.part = *part;
   record.setting = options_.setting;
   record.setting.attention_path = predictor_.info().attention_path;
   record.setting.started_at = options_.wall_clock();
-  const double start = options_.seconds();
-  const auto fail = [&](const std::string& reason) {
-    record.status = "failed";
-    record.reason = printable(reason);
-  };
-
-  std::int64_t batch = 1;
-  try {
-    const std::int64_t tokens = cell.total_tokens;
-    const auto scored = static_cast<std::int64_t>(draw_batch(cell, 0, 1).samples.front().scored.size());
-    batch = options_.batch > 0 ? options_.batch : choose_batch(predictor_, tokens, scored, options_.memory_bytes);
-    batch = std::min(batch, cell.samples);
-    const std::int64_t smallest = predictor_.predicted_bytes(1, tokens, scored);
-    if (options_.memory_bytes > 0 && smallest > options_.memory_bytes) {
-      throw Error(fmt::format("out of memory: one sample of {} tokens needs about {}, the budget is {}", tokens,
-                              format_bytes(smallest), format_bytes(options_.memory_bytes)),
-                  ExitCode::kNotMeasured);
-    }
-    CellMeter meter(*cell.task);
-    Probe probe;
-    RepresentationMeter representations;
-    for (std::int64_t done = 0; done < cell.samples;) {
-      if (options_.stop != nullptr && options_.stop->load()) {
-        outcome.finished = false;
-        return outcome;
-      }
-      const Batch drawn = draw_batch(cell, done, std::min(batch, cell.samples - done));
-      Probe call_probe;
-      call_probe.rows = rows;
-      std::vector<SamplePrediction> predictions;
-      try {
-        predictions = predict_or_oom(predictor_, cell, drawn, rows, rows == ProbeRows::kNone ? nullptr : &call_probe);
-      } catch (const OutOfMemory& oom) {
-        const auto tried = static_cast<std::int64_t>(drawn.samples.size());
-        if (tried == 1) {
-          throw Error(fmt::format("{} (batch 1, {} tokens a sample)", oom.detail, tokens));
-        }
-        batch = tried / 2;
-        continue;
-      }
-      meter.add(drawn.samples, predictions);
-      add_probe(probe, call_probe);
-      representations.add(call_probe);
-      done += static_cast<std::int64_t>(drawn.samples.size());
-      samples_done(done);
-    }
-    CellResult result = meter.result();
-    const std::string failure = result.failure;
-    take_result(std::move(result), record);
-    record.measurement.teacher_forced = predictor_.info().rows_depend_on_length;
-    take_probe(probe, record.measurement);
-    record.measurement.representations = representations.result();
-    if (!failure.empty()) fail(failure);
-    outcome.nonfinite = record.measurement.nonfinite_samples > 0;
-  } catch (const std::bad_alloc&) {
-    fail(fmt::format("out of memory: while drawing or judging samples of {} tokens", cell.total_tokens));
-  } catch (const std::exception& error) {
-    fail(error.what());
-  }
-  record.setting.batch = batch;
-  record.measurement.seconds = options_.seconds() - start;
-  record.measurement.peak_bytes = peak_resident_bytes();
-  return outcome;
+  record.status = "skipped";
+  record.reason = printable(skipped.reason);
+  return record;
 }
 
-RunSummary Runner::run(const RunPlan& plan, const Sink& sink, const Progress& progress) {
+bool Runner::is_recorded(const Cell& cell, const Part* part) const {
+  Record record = make_record(cell, predictor_.info());
+  if (part != nullptr) record.part = *part;
+  return options_.recorded_resume_keys.contains(record.resume_key());
+}
+
+ProbeRows Runner::rows_of(const Cell& cell, const RunPlan& plan) const {
+  if (options_.probe != ProbeRows::kPrefix) return options_.probe;
+  // One pass at the longest length holds the prefix rows of all shorter ones.
+  const bool covered = std::any_of(plan.cells.begin(), plan.cells.end(), [&](const Cell& other) {
+    return other.task == cell.task && other.length > cell.length;
+  });
+  return covered ? ProbeRows::kNone : options_.probe;
+}
+
+RunSummary Runner::run_skipped(const RunPlan& plan, const Sink& sink) {
   RunSummary summary;
-  const auto is_recorded = [&](const Cell& cell) {
-    return options_.recorded_resume_keys.contains(make_record(cell, predictor_.info()).resume_key());
-  };
   for (const SkippedCell& skipped : plan.skipped) {
     if (is_recorded(skipped.cell)) {
       ++summary.already_recorded;
       continue;
     }
-    Record record = make_record(skipped.cell, predictor_.info());
-    record.setting = options_.setting;
-    record.setting.attention_path = predictor_.info().attention_path;
-    record.setting.started_at = options_.wall_clock();
-    record.status = "skipped";
-    record.reason = printable(skipped.reason);
-    sink(record);
+    sink(skipped_record(skipped, nullptr));
     ++summary.skipped;
   }
+  for (const Cell& cell : plan.cells) summary.already_recorded += is_recorded(cell) ? 1 : 0;
+  return summary;
+}
 
-  // One pass at the longest length holds the prefix rows of all shorter ones.
-  std::map<const Task*, std::int64_t> longest;
+RunSummary Runner::run(const RunPlan& plan, const Sink& sink, const Progress& progress) {
+  RunSummary summary = run_skipped(plan, sink);
+  std::vector<Work> todo;
   for (const Cell& cell : plan.cells) {
-    std::int64_t& length = longest[cell.task.get()];
-    length = std::max(length, cell.length);
+    if (!is_recorded(cell)) todo.push_back({&cell, rows_of(cell, plan), 0, std::nullopt});
   }
-  const auto rows_of = [&](const Cell& cell) {
-    const bool covered = options_.probe == ProbeRows::kPrefix && cell.length < longest[cell.task.get()];
-    return covered ? ProbeRows::kNone : options_.probe;
-  };
+  run_all(todo, sink, progress, summary);
+  return summary;
+}
 
-  std::vector<const Cell*> todo;
-  // Samples of Cells not begun, by tokens: a plan may have thousands of Cells, and forecasts are linear in samples.
-  std::map<std::int64_t, std::int64_t> waiting;
-  RunProgress state;
-  for (const Cell& cell : plan.cells) {
-    if (is_recorded(cell)) {
+Measured Runner::measure_item(const RunPlan& plan, const ItemPlan& items, std::size_t index) {
+  const Item& item = items.items[index];
+  const Cell& cell = cell_of(item, plan);
+  const Part part = make_part(items, index, plan);
+  return measure_cell(predictor_, options_, {&cell, rows_of(cell, plan), item.batch, &part}, [](std::int64_t) {});
+}
+
+RunSummary Runner::run_items(const RunPlan& plan, const ItemPlan& items, const std::vector<std::size_t>& chosen,
+                             const Sink& sink, const Progress& progress) {
+  RunSummary summary;
+  std::vector<Work> todo;
+  for (const std::size_t index : chosen) {
+    const Item& item = items.items[index];
+    const Part part = make_part(items, index, plan);
+    const Cell& cell = cell_of(item, plan);
+    if (is_recorded(cell, &part)) {
       ++summary.already_recorded;
-      continue;
+    } else if (item.skipped) {
+      sink(skipped_record(plan.skipped[item.cell], &part));
+      ++summary.skipped;
+    } else {
+      todo.push_back({&cell, rows_of(cell, plan), item.batch, part});
     }
-    todo.push_back(&cell);
-    waiting[cell.total_tokens] += cell.samples;
-    state.num_samples += cell.samples;
   }
-  state.num_cells = static_cast<std::int64_t>(todo.size());
+  run_all(todo, sink, progress, summary);
+  return summary;
+}
+
+void Runner::run_all(const std::vector<Work>& todo, const Sink& sink, const Progress& progress, RunSummary& summary) {
+  RunProgress state;
+  // Samples of work not begun, by tokens: a plan may have thousands of pieces, and forecasts are linear in samples.
+  std::map<std::int64_t, std::int64_t> waiting;
+  for (const Work& work : todo) {
+    waiting[work.cell->total_tokens] += work.samples();
+    state.num_samples += work.samples();
+  }
+  state.num_cells = std::ssize(todo);
 
   TimeForecast forecast;
   const double run_start = options_.seconds();
   std::int64_t finished_samples = 0;
-  for (const Cell* next : todo) {
-    const Cell& cell = *next;
-    waiting[cell.total_tokens] -= cell.samples;
+  for (const Work& work : todo) {
+    const Cell& cell = *work.cell;
+    const std::int64_t samples = work.samples();
+    waiting[cell.total_tokens] -= samples;
     const double cell_start = options_.seconds();
     const auto report = [&](std::int64_t done) {
       if (!progress) return;
@@ -232,27 +148,28 @@ RunSummary Runner::run(const RunPlan& plan, const Sink& sink, const Progress& pr
       state.cell = &cell;
       state.samples_done = finished_samples + done;
       state.seconds_elapsed = now - run_start;
-      state.seconds_left = with_cell.predict(cell.total_tokens, cell.samples - done);
-      for (const auto& [tokens, samples] : waiting) {
-        if (state.seconds_left >= 0) state.seconds_left += with_cell.predict(tokens, samples);
+      state.seconds_left = with_cell.predict(cell.total_tokens, samples - done);
+      for (const auto& [tokens, left] : waiting) {
+        if (state.seconds_left >= 0) state.seconds_left += with_cell.predict(tokens, left);
       }
       progress(state);
     };
     report(0);
-    const CellOutcome outcome = measure(cell, rows_of(cell), report);
+    const MeasureRequest request{&cell, work.rows, work.batch, work.part ? &*work.part : nullptr};
+    const Measured outcome = measure_cell(predictor_, options_, request, report);
     if (!outcome.finished) {
       summary.stopped = true;
-      return summary;
+      return;
     }
     sink(outcome.record);
     if (outcome.record.status == "ok") {
       ++summary.ok;
-      forecast.observe(cell.total_tokens, cell.samples, outcome.record.measurement.seconds);
+      forecast.observe(cell.total_tokens, samples, outcome.record.measurement.seconds);
     } else {
       ++summary.failed;
       summary.nonfinite += outcome.nonfinite ? 1 : 0;
     }
-    finished_samples += cell.samples;
+    finished_samples += samples;
     ++state.cells_done;
   }
   if (progress) {
@@ -262,7 +179,6 @@ RunSummary Runner::run(const RunPlan& plan, const Sink& sink, const Progress& pr
     state.seconds_left = 0;
     progress(state);
   }
-  return summary;
 }
 
 }  // namespace lenbench

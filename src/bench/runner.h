@@ -6,12 +6,16 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "bench/plan.h"
 #include "bench/predictor.h"
 #include "record/record.h"
 
 namespace lenbench {
+
+struct ItemPlan;
+struct Measured;
 
 struct RunOptions {
   ProbeRows probe = ProbeRows::kNone;  // kPrefix: the longest length of each task alone is probed
@@ -84,9 +88,23 @@ class Runner {
   // Record.
   RunSummary run(const RunPlan& plan, const Sink& sink, const Progress& progress = {});
 
+  // The same for the `chosen` items of `plan`, in that order: each gives one Record, a part. Counts of the summary and
+  // of the progress are of items.
+  RunSummary run_items(const RunPlan& plan, const ItemPlan& items, const std::vector<std::size_t>& chosen,
+                       const Sink& sink, const Progress& progress = {});
+
+  // The skipped Cells alone, and in the summary how many Cells are recorded already.
+  RunSummary run_skipped(const RunPlan& plan, const Sink& sink);
+  // One item, for callers that divide the work themselves.
+  Measured measure_item(const RunPlan& plan, const ItemPlan& items, std::size_t index);
+  bool is_recorded(const Cell& cell, const Part* part = nullptr) const;
+
  private:
-  struct CellOutcome;
-  CellOutcome measure(const Cell& cell, ProbeRows rows, const std::function<void(std::int64_t)>& samples_done);
+  struct Work;
+  // The rows that are probed in a Cell.
+  ProbeRows rows_of(const Cell& cell, const RunPlan& plan) const;
+  Record skipped_record(const SkippedCell& skipped, const Part* part) const;
+  void run_all(const std::vector<Work>& todo, const Sink& sink, const Progress& progress, RunSummary& summary);
 
   Predictor& predictor_;
   RunOptions options_;

@@ -39,6 +39,7 @@ CommandEntry train_command();
 CommandEntry table_command();
 CommandEntry check_command();
 CommandEntry baseline_command();
+CommandEntry merge_command();
 CommandEntry compare_command();
 CommandEntry plot_command();
 CommandEntry report_command();

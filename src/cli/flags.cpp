@@ -8,6 +8,7 @@
 #include "base/lengths.h"
 #include "base/names.h"
 #include "base/numbers.h"
+#include "base/text.h"
 
 namespace lenbench::cli {
 
@@ -35,6 +36,12 @@ int parse_threads(std::string_view text) {
   const std::int64_t threads = parse_at_least(text, "--threads", 0);
   if (threads > 4096) throw Error("--threads is " + std::string(text) + "; it must be at most 4096");
   return static_cast<int>(threads);
+}
+
+int parse_jobs(std::string_view text) {
+  const std::int64_t jobs = parse_at_least(text, "--jobs", 1);
+  if (jobs > 1024) throw Error("--jobs is " + std::string(text) + "; it must be at most 1024");
+  return static_cast<int>(jobs);
 }
 
 Split parse_split(std::string_view text) {
@@ -116,6 +123,21 @@ double parse_seconds(std::string_view text, std::string_view flag) {
   if (!(seconds > 0))
     throw Error(std::string(flag) + " is '" + std::string(text) + "'; write a time like 90s, 10m or 1.5h");
   return seconds;
+}
+
+Shard parse_shard(std::string_view text) {
+  const std::size_t slash = text.find('/');
+  if (slash == std::string_view::npos) {
+    throw Error("--shard is '" + printable(std::string(text)) +
+                "': write I/N, as in 2/8 for the second of eight parts");
+  }
+  Shard shard;
+  shard.count = parse_at_least(text.substr(slash + 1), "--shard I/N: N", 1);
+  shard.index = parse_at_least(text.substr(0, slash), "--shard I/N: I", 1);
+  if (shard.index > shard.count) {
+    throw Error("--shard is '" + std::string(text) + "': parts are numbered from 1 to " + std::to_string(shard.count));
+  }
+  return shard;
 }
 
 std::map<std::int64_t, std::int64_t> samples_per_length(const std::vector<std::int64_t>& lengths,

@@ -19,6 +19,9 @@ std::int64_t parse_at_least(std::string_view text, std::string_view flag, std::i
 // CPU threads of `--threads`: 0 (all) to 4096.
 int parse_threads(std::string_view text);
 
+// Processes of `--jobs`: 1 to 1024.
+int parse_jobs(std::string_view text);
+
 // "train", "validation" or "test".
 Split parse_split(std::string_view text);
 
@@ -40,6 +43,14 @@ std::int64_t parse_bytes(std::string_view text, std::string_view flag);
 
 // Seconds: a number, optionally fractional, with s, m or h ("90s", "10m", "1.5h"). Throws Error on 0 and below.
 double parse_seconds(std::string_view text, std::string_view flag);
+
+// One of N equal pieces of work.
+struct Shard {
+  std::int64_t index = 1, count = 1;  // 1 <= index <= count
+};
+
+// "I/N" with 1 <= I <= N.
+Shard parse_shard(std::string_view text);
 
 // Samples per length. `samples` is one count for all or one per length in order; `at` is "L=N,..." and replaces single
 // lengths. Throws Error when the counts do not match the lengths, or `at` names a length that is not asked for.

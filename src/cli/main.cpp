@@ -18,10 +18,10 @@ namespace lenbench::cli {
 
 const std::vector<CommandEntry>& commands() {
   static const std::vector<CommandEntry> all = {
-      run_command(),       train_command(),     table_command(),     plot_command(),    report_command(),
-      reproduce_command(), check_command(),     baseline_command(),  compare_command(), list_command(),
-      show_command(),      gen_command(),       inspect_command(),   verify_command(),  audit_command(),
-      bench_command(),     selfcheck_command(), completion_command()};
+      run_command(),    merge_command(),     train_command(),     table_command(),     plot_command(),
+      report_command(), reproduce_command(), check_command(),     baseline_command(),  compare_command(),
+      list_command(),   show_command(),      gen_command(),       inspect_command(),   verify_command(),
+      audit_command(),  bench_command(),     selfcheck_command(), completion_command()};
   return all;
 }
 

@@ -1,6 +1,7 @@
 // The Record file behind `run -o`: opened before anything is loaded, resumed only under the plan that made it.
 #include "cli/record_output.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 
@@ -105,18 +106,45 @@ void require_same_checkpoint(const std::vector<Record>& existing, const std::str
   }
 }
 
-void require_same_plan(const std::vector<Record>& existing, const RunPlan& plan, const PredictorInfo& model,
-                       const std::string& path) {
+std::vector<Record> planned_records(const RunPlan& plan, const PredictorInfo& model) {
   std::vector<Record> planned;
-  std::set<std::string> keys;
   for (const Cell& cell : plan.cells) planned.push_back(make_record(cell, model));
   for (const SkippedCell& skip : plan.skipped) planned.push_back(make_record(skip.cell, model));
+  return planned;
+}
+
+std::vector<Record> planned_parts(const RunPlan& plan, const ItemPlan& items, const std::vector<std::size_t>& chosen,
+                                  const PredictorInfo& model) {
+  std::vector<Record> planned;
+  for (const std::size_t index : chosen) {
+    planned.push_back(make_record(cell_of(items.items[index], plan), model));
+    planned.back().part = make_part(items, index, plan);
+  }
+  return planned;
+}
+
+void require_same_plan(const std::vector<Record>& existing, const std::vector<Record>& planned, const Subject& subject,
+                       const std::string& path) {
+  std::set<std::string> keys;
   for (const Record& record : planned) keys.insert(record.resume_key());
-  const Subject now = make_subject(model);
+  const bool parts = !planned.empty() && planned.front().part;
   index_by_resume_key(existing, path);
   for (const Record& record : existing) {
     if (keys.contains(record.resume_key())) continue;
-    if (record.subject != now) refuse(path, subject_difference(record.subject, now));
+    if (record.subject != subject) refuse(path, subject_difference(record.subject, subject));
+    if (record.part && !parts) refuse(path, "it holds parts of a run with --shard, which 'lenbench merge' joins");
+    if (!record.part && parts) refuse(path, "it holds whole cells, and --shard writes parts of them");
+    if (record.part && record.part->plan_sha256 == planned.front().part->plan_sha256) {
+      refuse(path, "it holds parts of another shard");
+    }
+    Record whole = record;
+    whole.part.reset();
+    const bool asked = std::any_of(planned.begin(), planned.end(), [&](const Record& each) {
+      return each.question_key() == whole.question_key() && each.samples_requested == whole.samples_requested;
+    });
+    if (record.part && asked) {
+      refuse(path, "its parts are cut otherwise: tasks, lengths, samples, seeds, --batch, --memory or --probe differ");
+    }
     refuse(path, question_difference(record, planned));
   }
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/items.h"
 #include "bench/plan.h"
 #include "record/store.h"
 
@@ -14,9 +15,15 @@ namespace lenbench::cli {
 // first free PATH.old-N, and `note` says so. Throws Error as RecordWriter does.
 std::unique_ptr<RecordWriter> open_record_output(const std::string& path, bool overwrite, std::string* note);
 
-// Throws Error naming the first difference when one of `existing` belongs to no Cell of `plan`, or to another model:
-// `path` then holds another plan. Every Record of the file must be one that this plan would write.
-void require_same_plan(const std::vector<Record>& existing, const RunPlan& plan, const PredictorInfo& model,
+// What a run of `plan` writes, with nothing measured.
+std::vector<Record> planned_records(const RunPlan& plan, const PredictorInfo& model);
+// The same of the `chosen` items: parts.
+std::vector<Record> planned_parts(const RunPlan& plan, const ItemPlan& items, const std::vector<std::size_t>& chosen,
+                                  const PredictorInfo& model);
+
+// Throws Error naming the first difference when one of `existing` is none of `planned` Records of `subject`: `path`
+// then holds another plan.
+void require_same_plan(const std::vector<Record>& existing, const std::vector<Record>& planned, const Subject& subject,
                        const std::string& path);
 
 // The part of that check that needs no loaded model: throws when a Record is of another checkpoint.

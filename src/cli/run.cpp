@@ -30,6 +30,9 @@ class Run : public Command {
     flags.value("--samples", samples_, "N", "Samples a length: one count, or one per length (N,N,...)");
     flags.list("--samples-at", samples_at_, "L=N", "Other counts at single lengths, e.g. 16384=32,65536=8");
     flags.value("-o,--output", output_, "FILE", "Append a Record for each cell; the same plan resumes");
+    flags.value("--jobs", jobs_, "N", "Processes on this machine that share the work; --threads is for all of them");
+    flags.value("--shard", shard_, "I/N",
+                "Measure the I-th of N parts of the run, with no network; 'lenbench merge' joins them");
     flags.flag("--overwrite", overwrite_, "Move an existing FILE aside to FILE.old-N and start anew");
     flags.value("--seed", seed_, "S", "Data seed, or several: 0,1,2");
     flags.value("--split", split_, "NAME", "train, validation or test");
@@ -132,6 +135,11 @@ class Run : public Command {
     request.open.threads = parse_threads(threads_);
     request.has_output = parsed.has("--output");
     request.output = output_;
+    request.jobs = parse_jobs(jobs_);
+    if (parsed.has("--shard")) {
+      request.shard = parse_shard(shard_);
+      if (!request.has_output) throw Error("--shard needs -o FILE: its Records are parts, for 'lenbench merge'");
+    }
     if (overwrite_ && !request.has_output) throw Error("--overwrite needs -o FILE");
     request.overwrite = overwrite_;
     request.progress = choose_progress(quiet_, json_progress_);
@@ -194,7 +202,7 @@ class Run : public Command {
   std::string model_, samples_ = "200", output_, seed_ = "0", split_ = "test", probe_, device_ = "cpu";
   std::string dtype_ = "float32", threads_ = "0", attention_path_ = "auto", batch_ = "0", memory_;
   std::string transform_, alpha_, rope_scaling_;
-  std::string max_positions_, data_;
+  std::string max_positions_, data_, shard_, jobs_ = "1";
   std::vector<std::string> tasks_, lengths_, samples_at_, files_;
   std::optional<ModelChoice> choice_;
   bool overwrite_ = false, allow_nonfinite_ = false, dry_run_ = false, json_ = false;
@@ -216,6 +224,8 @@ CommandEntry run_command() {
       "lenbench run recall-asentmax-nape --lengths 1024,65536 --probe prefix -o rows.jsonl    # one pass, all lengths\n"
       "lenbench run recall-asentmax-nape --lengths around:64..4096,around:train    # one less and one more as well\n"
       "lenbench run 'exec:python my_model.py' --lengths 64..4096 --exec-timeout 10m -o mine.jsonl\n"
+      "lenbench run my_checkpoint --lengths 64..65536 --shard 2/8 -o part2.jsonl    # then: lenbench merge "
+      "part*.jsonl\n"
       "lenbench gen recall --length 256 --n 50 > set.jsonl && lenbench run oracle --data set.jsonl",
       [] { return std::unique_ptr<Command>(std::make_unique<Run>()); }, "checkpoints"};
 }

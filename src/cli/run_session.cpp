@@ -9,11 +9,14 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "cli/backend_loader.h"
 #include "cli/interrupt.h"
 #include "cli/record_output.h"
 #include "cli/run_progress.h"
+#include "cli/run_ranks.h"
 #include "cli/setting.h"
 #include "cli/terminal.h"
+#include "dist/shared_run.h"
 #include "report/run_table.h"
 #include "tasks/catalog.h"
 
@@ -69,17 +72,15 @@ void note_other_vocabulary(const RunPlan& plan, const PredictorInfo& model) {
   }
 }
 
-// Records in the order of the plan, whichever run measured them.
-std::vector<Record> in_plan_order(const std::vector<Record>& records, const RunPlan& plan, const PredictorInfo& model) {
+// Records in the order of `planned`, whichever run measured them.
+std::vector<Record> in_order(const std::vector<Record>& records, const std::vector<Record>& planned) {
   std::map<std::string, const Record*> by_key;
   for (const Record& record : records) by_key[record.resume_key()] = &record;
   std::vector<Record> ordered;
-  const auto take = [&](const Cell& cell) {
-    const auto found = by_key.find(make_record(cell, model).resume_key());
+  for (const Record& plan : planned) {
+    const auto found = by_key.find(plan.resume_key());
     if (found != by_key.end()) ordered.push_back(*found->second);
-  };
-  for (const Cell& cell : plan.cells) take(cell);
-  for (const SkippedCell& skip : plan.skipped) take(skip.cell);
+  }
   return ordered;
 }
 
@@ -122,31 +123,33 @@ std::string dry_run_text(const SessionRequest& request, const PredictorInfo& mod
   return text;
 }
 
-SessionResult measure_session(const SessionRequest& request) {
-  const std::atomic<bool>* stop = watch_interrupts();
-  require_askable_lengths(request.plan);
-  for (const std::shared_ptr<const Task>& task : request.plan.tasks) {
-    for (const std::int64_t length : request.plan.lengths) {
+namespace {
+
+// The work of one rank of several.
+RunSummary run_shared(const RunPlan& plan, const RunOptions& options, OpenModel& model, RunRanks& ranks,
+                      const Runner::Sink& sink, const Runner::Progress& progress) {
+  // A model that needs no LibTorch of its own still meets the others through it.
+  if (model.backend == nullptr) model.backend = load_backend();
+  const std::unique_ptr<SharedStore> store = ranks.connect(*model.backend);
+  const ItemPlan items = make_items(plan, *model.predictor, options);
+  const RunMember member{store.get(), ranks.ranks(), ranks.locals(), [](const std::string& text) { print_note(text); }};
+  if (ranks.leads()) return lead_shared_run(*model.predictor, options, plan, items, member, sink, progress);
+  RunSummary summary;
+  summary.stopped = !join_shared_run(*model.predictor, options, plan, items, member);
+  return summary;
+}
+
+void print_task_notes(const PlanRequest& request) {
+  for (const std::shared_ptr<const Task>& task : request.tasks) {
+    for (const std::int64_t length : request.lengths) {
       const std::string note = task->note(length);
       if (!note.empty()) print_note(fmt::format("{} at {}: {}", format_spec(*task), length, note));
     }
   }
-  std::unique_ptr<RecordWriter> writer;
-  std::vector<Record> records;
-  if (request.has_output) {
-    std::string note;
-    writer = open_record_output(request.output, request.overwrite, &note);
-    if (!note.empty()) print_note(note);
-    records = writer->existing();
-    if (request.choice.program == nullptr) require_same_checkpoint(records, request.choice.sha256, writer->path());
-  }
-  // Refused before the model is loaded wherever its header is enough to tell.
-  plan_or_refuse(request.plan, describe_unloaded(request.choice, request.open));
-  require_nats(request.plan, request.choice);
-  OpenModel model = open_model(request.choice, request.open);
-  const PredictorInfo info = model.predictor->info();
-  const RunPlan plan = plan_or_refuse(request.plan, info);
-  if (!request.has_output) print_note("no -o FILE: the table is printed and no Records are kept");
+}
+
+void print_model_notes(const RunPlan& plan, const PredictorInfo& info, bool has_output) {
+  if (!has_output) print_note("no -o FILE: the table is printed and no Records are kept");
   note_other_vocabulary(plan, info);
   if (info.rows_depend_on_length) {
     print_note(
@@ -154,37 +157,87 @@ SessionResult measure_session(const SessionRequest& request) {
         " depends on the length of the whole text: exact match is that of one pass over prompt and answer, not of "
         "decoding, and Records say teacher_forced");
   }
-  RunOptions options = request.run;
-  if (writer != nullptr) {
-    require_same_plan(records, plan, info, writer->path());
-    for (const Record& record : records) options.recorded_resume_keys.insert(record.resume_key());
-    if (!records.empty()) {
-      print_note(fmt::format("{} of {} cells are already in '{}' and are not measured again", records.size(),
-                             plan.cells.size() + plan.skipped.size(), writer->path()));
-    }
+}
+
+}  // namespace
+
+SessionResult measure_session(const SessionRequest& request) {
+  const std::atomic<bool>* stop = watch_interrupts();
+  RunRanks ranks(request.jobs);
+  if (ranks.shared() && request.shard) {
+    throw Error("--shard is for runs without a network: it does not go with --jobs or the ranks of a launcher");
   }
-  options.setting = make_setting(model.torch_version, request.open.threads);
+  if (!ranks.leads()) silence_notes();
+  OpenOptions open = request.open;
+  open.threads = ranks.threads(open.threads);
+  open.device = ranks.device(open.device);
+  require_askable_lengths(request.plan);
+  print_task_notes(request.plan);
+  std::unique_ptr<RecordWriter> writer;
+  std::vector<Record> records;
+  if (request.has_output && ranks.leads()) {
+    std::string note;
+    writer = open_record_output(request.output, request.overwrite, &note);
+    if (!note.empty()) print_note(note);
+    records = writer->existing();
+    if (request.choice.program == nullptr) require_same_checkpoint(records, request.choice.sha256, writer->path());
+  }
+  // Refused before the model is loaded wherever its header is enough to tell.
+  plan_or_refuse(request.plan, describe_unloaded(request.choice, open));
+  require_nats(request.plan, request.choice);
+  ranks.start();
+  OpenModel model = open_model(request.choice, open);
+  const PredictorInfo info = model.predictor->info();
+  const RunPlan plan = plan_or_refuse(request.plan, info);
+  print_model_notes(plan, info, request.has_output);
+  RunOptions options = request.run;
+  options.setting = make_setting(model.torch_version, open.threads);
   options.wall_clock = utc_now;
   options.stop = stop;
+  ItemPlan items;
+  std::vector<std::size_t> mine;
+  if (request.shard) {
+    items = make_items(plan, *model.predictor, options);
+    mine = items_of_shard(items.items, plan, request.shard->index, request.shard->count);
+    print_note(fmt::format("shard {} of {}: {} of {} items", request.shard->index, request.shard->count, mine.size(),
+                           items.items.size()));
+  }
+  const std::vector<Record> planned =
+      request.shard ? planned_parts(plan, items, mine, info) : planned_records(plan, info);
+  if (writer != nullptr) {
+    require_same_plan(records, planned, make_subject(info), writer->path());
+    for (const Record& record : records) options.recorded_resume_keys.insert(record.resume_key());
+    if (!records.empty()) {
+      print_note(fmt::format("{} of {} {} are already in '{}' and are not measured again", records.size(),
+                             planned.size(), request.shard ? "items" : "cells", writer->path()));
+    }
+  }
 
-  RunProgressPrinter printer(request.progress);
+  RunProgressPrinter printer(ranks.leads() ? request.progress : ProgressStyle::kQuiet);
   const auto sink = [&](const Record& record) {
     if (writer != nullptr) writer->append(record);
     records.push_back(record);
     printer.cell(record);
   };
-  Runner runner(*model.predictor, options);
-  const RunSummary summary = runner.run(plan, sink, [&](const RunProgress& now) { printer.progress(now); });
+  const auto progress = [&](const RunProgress& now) { printer.progress(now); };
+  RunSummary summary;
+  if (ranks.shared()) {
+    summary = run_shared(plan, options, model, ranks, sink, progress);
+  } else {
+    Runner runner(*model.predictor, options);
+    summary = request.shard ? runner.run_items(plan, items, mine, sink, progress) : runner.run(plan, sink, progress);
+  }
   printer.finish();
 
-  return {in_plan_order(records, plan, info), summary.stopped};
+  return {in_order(records, planned), summary.stopped, ranks.leads()};
 }
 
 int run_session(const SessionRequest& request) {
   const SessionResult result = measure_session(request);
+  if (!result.leads) return result.stopped ? kInterruptedExit : static_cast<int>(ExitCode::kOk);
   if (request.json) {
     for (const Record& record : result.records) print_out(to_json_line(record) + "\n");
-  } else {
+  } else if (!request.shard) {
     print_out(run_table(result.records));
   }
   if (result.stopped) {

@@ -1,11 +1,13 @@
 // One run from request to exit code: output opened, model loaded, Cells measured and written, table printed.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "bench/backend.h"
 #include "bench/plan.h"
 #include "bench/runner.h"
+#include "cli/flags.h"
 #include "cli/model_choice.h"
 #include "cli/run_progress.h"
 
@@ -19,7 +21,9 @@ struct SessionRequest {
   bool has_output = false;
   std::string output;  // the Record file, if has_output
   bool overwrite = false;
-  bool json = false;  // Records as JSON lines in place of the table
+  int jobs = 0;                // processes on this machine; 0: alone, whatever a launcher says
+  std::optional<Shard> shard;  // measure and write only these parts; needs `output`
+  bool json = false;           // Records as JSON lines in place of the table
   bool allow_nonfinite = false;
   ProgressStyle progress = ProgressStyle::kPlain;
 };
@@ -29,8 +33,9 @@ std::string dry_run_text(const SessionRequest& request, const PredictorInfo& mod
 
 // What a run measured: its Records and those that the output already held, in the order of the plan.
 struct SessionResult {
-  std::vector<Record> records;
-  bool stopped = false;  // by a signal; the same request resumes
+  std::vector<Record> records;  // with `shard` parts, in the order of the plan's items
+  bool stopped = false;         // by a signal; the same request resumes
+  bool leads = true;            // false: rank 0 has the Records
 };
 
 // Measures and writes, without printing a result. Throws Error when nothing can be asked, or the output cannot be used.

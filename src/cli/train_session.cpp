@@ -19,8 +19,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct Interrupted {};
-
 std::string progress_text(const TrainProgress& now) {
   std::string text = fmt::format("step {}/{}, loss {:.4f}, accuracy {:.1f} %, learning rate {:.2e}", now.step,
                                  now.num_steps, now.loss, 100 * now.train_accuracy, now.learning_rate);
@@ -61,7 +59,6 @@ bool run_training(Backend& backend, const TrainOptions& options, ProgressStyle s
   ProgressLine line;
   auto last_line = std::chrono::steady_clock::now() - std::chrono::hours(1);
   const auto progress = [&](const TrainProgress& now) {
-    if (*stop) throw Interrupted{};
     if (style == ProgressStyle::kQuiet) return;
     const auto time = std::chrono::steady_clock::now();
     const bool due = time - last_line > std::chrono::seconds(json ? 1 : 10) || now.step == now.num_steps;
@@ -70,9 +67,11 @@ bool run_training(Backend& backend, const TrainOptions& options, ProgressStyle s
     line.keep(json ? dump_json(progress_json(now)) : progress_text(now));
     last_line = time;
   };
+  TrainOptions stoppable = options;
+  stoppable.stop = stop;
   try {
-    backend.train(options, progress);
-  } catch (const Interrupted&) {
+    backend.train(stoppable, progress);
+  } catch (const TrainingStopped&) {
     line.clear();
     print_note("stopped; the same command resumes from the state saved in '" + options.output_dir + "'");
     return false;

@@ -26,6 +26,12 @@ std::string pack_answers(const std::vector<bool>& right) {
   return digits;
 }
 
+std::vector<bool> unpack_answers(const std::string& digits, std::int64_t count) {
+  std::vector<bool> right;
+  for (std::int64_t i = 0; i < count; ++i) right.push_back(is_right(digits, static_cast<std::size_t>(i)));
+  return right;
+}
+
 bool knows_answers(const Record& record) {
   if (!record.sample_answers.empty()) return true;
   const std::optional<Proportion>& answer = record.measurement.answer;

@@ -12,6 +12,8 @@ namespace lenbench {
 // Outcomes of all samples' answers in order as hexadecimal digits, four answers a digit, the first in the highest bit;
 // the last digit is filled with 0.
 std::string pack_answers(const std::vector<bool>& right);
+// The first `count` of them. Requires as many digits.
+std::vector<bool> unpack_answers(const std::string& digits, std::int64_t count);
 
 // Whether the Record says of each answer whether it was right: in answer_outcomes, or, where every sample is one answer
 // and nothing else, in outcomes.

@@ -233,8 +233,8 @@ std::string contradiction(const Record& record) {
     if (!problem.empty()) return problem;
   }
   // Needs counts that agree.
-  for (const std::string& problem :
-       {answer_outcomes_problem(record), probe_problem(record.measurement), facts_problem(record.measurement)}) {
+  for (const std::string& problem : {answer_outcomes_problem(record), probe_problem(record.measurement),
+                                     facts_problem(record.measurement), part_problem(record)}) {
     if (!problem.empty()) return problem;
   }
   return "";

@@ -13,8 +13,10 @@ std::string Record::question_key() const {
 }
 
 std::string Record::resume_key() const {
-  return "{\"question\":" + question_key() + ",\"subject\":" + dump_json(write_fields(subject)) +
-         ",\"samples_requested\":" + std::to_string(samples_requested) + "}";
+  std::string key = "{\"question\":" + question_key() + ",\"subject\":" + dump_json(write_fields(subject)) +
+                    ",\"samples_requested\":" + std::to_string(samples_requested);
+  if (part) key += ",\"plan\":\"" + part->plan_sha256 + "\",\"item\":" + std::to_string(part->item);
+  return key + "}";
 }
 
 }  // namespace lenbench

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "record/part.h"
+
 namespace lenbench {
 
 inline constexpr int kRecordSchema = 1;
@@ -103,6 +105,8 @@ struct HeadMeans {
   std::optional<double> source_mass = {};  // on the token that holds the row's answer; none where the task names none
   std::optional<double> scale = {};        // what multiplies the query; none where the factor depends on the scores
   std::optional<double> alpha = {};        // of alpha-entmax; 1: softmax
+  // Rows behind normalized_entropy, source_mass and scale; in parts only, where joining needs them.
+  std::optional<std::int64_t> normalized_rows = {}, source_rows = {}, scaled_rows = {};
   template <class Visitor, class Self>
   static void fields(Visitor&& visit, Self& self) {
     visit("layer", self.layer);
@@ -117,6 +121,9 @@ struct HeadMeans {
     visit("source_mass", self.source_mass);
     visit.sparse("scale", self.scale);
     visit.sparse("alpha", self.alpha);
+    visit.sparse("normalized_rows", self.normalized_rows);
+    visit.sparse("source_rows", self.source_rows);
+    visit.sparse("scaled_rows", self.scaled_rows);
   }
   bool operator==(const HeadMeans&) const = default;
 };
@@ -154,11 +161,13 @@ struct RepresentationDistance {
 // A fact of the samples, such as prompt_tokens or distance.
 struct FactRange {
   double mean = 0, min = 0, max = 0;
+  std::optional<std::int64_t> samples = {};  // that have the fact; in parts only
   template <class Visitor, class Self>
   static void fields(Visitor&& visit, Self& self) {
     visit("mean", self.mean);
     visit("min", self.min);
     visit("max", self.max);
+    visit.sparse("samples", self.samples);
   }
   bool operator==(const FactRange&) const = default;
 };
@@ -252,11 +261,13 @@ struct Record {
   // right (answer_outcomes.h).
   std::vector<std::int64_t> sample_answers;
   std::string answer_outcomes;
+  std::optional<Part> part;  // none: the Record is a whole Cell
 
   // Equal for two Records that asked the same thing: the canonical text of the question without `comparability`, which
   // is prose that task and version already fix.
   std::string question_key() const;
-  // Question, subject and sample count: what `run` needs to know that a Cell is done.
+  // Question, subject and sample count, and of a part its plan and item: what `run` needs to know that a Cell, or a
+  // part of it, is done.
   std::string resume_key() const;
   template <class Visitor, class Self>
   static void fields(Visitor&& visit, Self& self) {
@@ -273,6 +284,7 @@ struct Record {
     visit("sample_tokens", self.sample_tokens);
     visit.sparse("sample_answers", self.sample_answers);
     visit.sparse("answer_outcomes", self.answer_outcomes);
+    visit.sparse("part", self.part);
   }
   bool operator==(const Record&) const = default;
 };

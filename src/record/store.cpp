@@ -86,9 +86,19 @@ RecordLines parse_record_lines(std::string_view bytes, const std::string& path) 
   return lines;
 }
 
-std::vector<Record> read_records(const std::string& path, std::string* note) {
+void refuse_part(const Record& record, const std::string& where) {
+  if (!record.part) return;
+  refuse(where, "a part of a run (item " + std::to_string(record.part->item + 1) + " of " +
+                    std::to_string(record.part->num_items) +
+                    "), not a whole cell: join all parts with 'lenbench merge PARTS... -o FILE' first");
+}
+
+std::vector<Record> read_records(const std::string& path, std::string* note, Parts parts) {
   const std::string bytes = read_file(path);
   RecordLines lines = parse_record_lines(bytes, path);
+  for (std::size_t i = 0; parts == Parts::kRefused && i < lines.records.size(); ++i) {
+    refuse_part(lines.records[i], path + ":" + std::to_string(i + 1));
+  }
   if (note != nullptr) note->clear();
   if (lines.torn_bytes > 0) {
     const std::string problem =

@@ -21,10 +21,16 @@ std::string to_json_line(const Record& record);
 Record record_from_json(const nlohmann::ordered_json& json, const std::string& where);
 Record record_from_json_line(std::string_view line, const std::string& where);
 
+// Whether a file may hold parts of Cells (Record::part). Readers that take a Record for a whole Cell must refuse them.
+enum class Parts { kRefused, kAllowed };
+
+// Throws Error opening with `where` on a part: it is to be merged first.
+void refuse_part(const Record& record, const std::string& where);
+
 // All Records of a file in order; the Record at index i is line i + 1. Lines end at LF only. Messages are "PATH:LINE:
 // ...". An empty file gives none. A last line cut short by a killed run is left out and reported through `note` (one
 // line, else empty); without `note` it is an Error. A whole Record that only lacks its line feed counts.
-std::vector<Record> read_records(const std::string& path, std::string* note = nullptr);
+std::vector<Record> read_records(const std::string& path, std::string* note = nullptr, Parts parts = Parts::kRefused);
 
 // Whether a file's first bytes are those of a Record: every one opens with its schema.
 inline bool opens_as_records(std::string_view start) { return start.starts_with("{\"schema\""); }

@@ -39,7 +39,9 @@ std::int64_t for_each_record(const std::string& path,
       *note = problem + "; left out";
       break;
     }
-    take(record_from_json_line(line, where), place);
+    const Record record = record_from_json_line(line, where);
+    refuse_part(record, where);
+    take(record, place);
     ++count;
   }
   if (file.bad()) throw Error(printable(path) + ": cannot be read to its end");

@@ -14,7 +14,8 @@ struct StreamPlace {
 };
 
 // Hands the Records of a file to `take` in order; memory does not grow with the file. The same strictness and messages
-// as read_records(), and the same treatment of a last line cut short. Returns the number of Records.
+// as read_records(), which refuses parts, and the same treatment of a last line cut short. Returns the number of
+// Records.
 std::int64_t for_each_record(const std::string& path,
                              const std::function<void(const Record&, const StreamPlace&)>& take,
                              std::string* note = nullptr);

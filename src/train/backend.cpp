@@ -4,6 +4,7 @@
 #include <torch/version.h>
 
 #include "base/error.h"
+#include "c10d/store.h"
 #include "checkpoint/torch_file.h"
 #include "model/model_bench.h"
 #include "model/predictor.h"
@@ -19,7 +20,9 @@ class TorchBackend : public Backend {
   std::string torch_version() const override { return TORCH_VERSION; }
 
   std::unique_ptr<Predictor> open(const std::string& checkpoint_path, const OpenOptions& options) override {
-    if (torch_file_kind(checkpoint_path) == TorchFile::kScript) return open_torchscript(checkpoint_path, options);
+    if (torch_file_kind(checkpoint_path) == TorchFile::kScript) {
+      return open_torchscript(checkpoint_path, options);
+    }
     return open_predictor(checkpoint_path, options);
   }
 
@@ -40,6 +43,10 @@ class TorchBackend : public Backend {
   EndToEndTiming time_model(const std::string& checkpoint_path, const Sample& sample, const OpenOptions& options,
                             std::int64_t repeats) override {
     return lenbench::time_model(checkpoint_path, sample, options, repeats);
+  }
+
+  std::unique_ptr<SharedStore> connect_store(const StoreAddress& address) override {
+    return lenbench::connect_store(address);
   }
 };
 

@@ -63,7 +63,7 @@ std::int64_t TrainTasks::batch_length(Rng& rng, std::int64_t step) const {
   return rng.between(std::min(recipe_.lengths.low, top), top);
 }
 
-TrainBatch TrainTasks::batch(std::uint64_t seed, std::int64_t step) const {
+TrainBatch TrainTasks::batch(std::uint64_t seed, std::int64_t step, int rank, int world) const {
   Rng rng(seed, static_cast<std::uint64_t>(step));
   const double progress = static_cast<double>(step) / static_cast<double>(recipe_.steps);
   // Weights in integer thousandths, so that the choice is the same on every machine.
@@ -83,11 +83,12 @@ TrainBatch TrainTasks::batch(std::uint64_t seed, std::int64_t step) const {
   key.seed = seed;
   key.split = Split::kTrain;
   const std::uint64_t available = task.available(key.length);
+  const std::int64_t first = recipe_.batch * rank / world, last = recipe_.batch * (rank + 1) / world;
   std::vector<Sample> samples;
   for (std::int64_t row = 0; row < recipe_.batch; ++row) {
     // Documents are finite: windows are drawn with replacement. Generators give a new sample every time.
     key.index = available > 0 ? rng.below(available) : static_cast<std::uint64_t>(step * recipe_.batch + row);
-    samples.push_back(task.draw(key));
+    if (first <= row && row < last) samples.push_back(task.draw(key));
   }
   TrainBatch batch = pack(samples);
   batch.step = step;
@@ -134,13 +135,13 @@ struct BatchQueue::State {
 };
 
 BatchQueue::BatchQueue(const TrainTasks& tasks, std::uint64_t seed, std::int64_t first_step, std::int64_t last_step,
-                       int ahead)
+                       int ahead, int rank, int world)
     : state_(std::make_unique<State>()) {
   State* state = state_.get();
-  state->worker = std::thread([state, &tasks, seed, first_step, last_step, ahead] {
+  state->worker = std::thread([state, &tasks, seed, first_step, last_step, rank, world, ahead] {
     try {
       for (std::int64_t step = first_step; step < last_step; ++step) {
-        TrainBatch batch = tasks.batch(seed, step);
+        TrainBatch batch = tasks.batch(seed, step, rank, world);
         std::unique_lock lock(state->mutex);
         state->changed.wait(lock, [&] { return state->stopping || static_cast<int>(state->ready.size()) < ahead; });
         if (state->stopping) return;

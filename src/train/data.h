@@ -33,8 +33,9 @@ class TrainTasks {
   }
   // SHA-256 of all documents' bytes, training before validation; equal texts give equal digests wherever they lie.
   const std::string& documents_sha256() const { return documents_sha256_; }
-  // Batch `step` for the given seed.
-  TrainBatch batch(std::uint64_t seed, std::int64_t step) const;
+  // The rows of batch `step` for the given seed that rank `rank` of `world` takes; none where there are more ranks than
+  // rows. The ranks' rows in order are those of a single rank.
+  TrainBatch batch(std::uint64_t seed, std::int64_t step, int rank = 0, int world = 1) const;
   // Samples of the validation split at the training length.
   std::vector<Sample> validation_samples() const;
 
@@ -52,9 +53,10 @@ TrainBatch pack(const std::vector<Sample>& samples);
 // Draws batches ahead of their use.
 class BatchQueue {
  public:
-  // Serves steps first_step, first_step + 1, ... `ahead` batches are kept ready.
+  static constexpr int kAhead = 4;
+  // Serves the share of a rank in steps first_step, first_step + 1, ... `ahead` batches are kept ready.
   BatchQueue(const TrainTasks& tasks, std::uint64_t seed, std::int64_t first_step, std::int64_t last_step,
-             int ahead = 4);
+             int ahead = kAhead, int rank = 0, int world = 1);
   ~BatchQueue();
   // The next batch; blocks. Rethrows what the drawing thread threw.
   TrainBatch next();

@@ -19,6 +19,8 @@ namespace {
 
 std::string state_path(const std::string& folder) { return folder + "/train_state.safetensors"; }
 
+Dtype stored_dtype(const at::Tensor& tensor) { return tensor.scalar_type() == at::kDouble ? Dtype::kF64 : Dtype::kF32; }
+
 std::string metadata_value(const SafetensorsFile& file, const std::string& key) {
   const auto found = file.metadata().find(key);
   if (found == file.metadata().end()) {
@@ -43,8 +45,8 @@ void save_train_state(const std::string& folder, const TrainPosition& position,
                       const std::map<std::string, at::Tensor>& tensors) {
   std::map<std::string, TensorSource> sources;
   for (const auto& [name, tensor] : tensors) {
-    const auto bytes = static_cast<std::size_t>(tensor.numel()) * sizeof(float);
-    sources[name] = {Dtype::kF32,
+    const auto bytes = static_cast<std::size_t>(tensor.nbytes());
+    sources[name] = {stored_dtype(tensor),
                      tensor.sizes().vec(),
                      {static_cast<const std::byte*>(static_cast<const void*>(tensor.const_data_ptr())), bytes}};
   }
@@ -61,10 +63,10 @@ TrainPosition load_train_state(const std::string& folder, std::map<std::string, 
   for (auto& [name, tensor] : tensors) {
     const auto found = file.tensors().find(name);
     const std::string wanted = shape_text(tensor.sizes().vec());
-    if (found == file.tensors().end() || found->second.dtype != Dtype::kF32 ||
+    if (found == file.tensors().end() || found->second.dtype != stored_dtype(tensor) ||
         shape_text(found->second.shape) != wanted) {
-      throw Error(file.path() + ": no F32 tensor '" + name + "' of shape " + wanted +
-                  ": the state belongs to another recipe; remove it to start over");
+      throw Error(file.path() + ": no " + dtype_name(stored_dtype(tensor)) + " tensor '" + name + "' of shape " +
+                  wanted + ": the state belongs to another recipe; remove it to start over");
     }
     std::memcpy(tensor.mutable_data_ptr(), found->second.bytes.data(), found->second.bytes.size());
   }

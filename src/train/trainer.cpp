@@ -5,6 +5,7 @@
 #include <ATen/Context.h>
 #include <ATen/Functions.h>
 #include <ATen/Parallel.h>
+#include <ATen/core/Reduction.h>
 #include <c10/core/GradMode.h>
 
 #include <algorithm>
@@ -26,61 +27,13 @@
 #include "model/weights.h"
 #include "train/data.h"
 #include "train/optimizer.h"
+#include "train/parallel.h"
 #include "train/recipe.h"
 #include "train/state.h"
+#include "train/validation.h"
 
 namespace lenbench {
 namespace {
-
-constexpr std::int64_t kValidationBatch = 64;
-
-at::Tensor tensor_of(const std::vector<std::int64_t>& values) {
-  at::Tensor tensor = at::empty({static_cast<std::int64_t>(values.size())}, at::kLong);
-  std::memcpy(tensor.mutable_data_ptr(), values.data(), values.size() * sizeof(std::int64_t));
-  return tensor;
-}
-
-struct Judged {
-  at::Tensor logits_NV;  // N judged rows
-  at::Tensor targets_N;
-};
-
-Judged judge(const SequenceModel& model, const TrainBatch& batch) {
-  const at::Tensor tokens_BT = tensor_of(batch.ids).view({batch.rows, batch.tokens});
-  return {model.forward(tokens_BT, tensor_of(batch.scored_flat)), tensor_of(batch.targets)};
-}
-
-at::Tensor right_rows(const Judged& judged) { return judged.logits_NV.argmax(-1).eq(judged.targets_N); }
-
-double accuracy(const Judged& judged) { return right_rows(judged).to(at::kDouble).mean().item<double>(); }
-
-// On samples of the training length: shares of judged tokens, and of samples with every judged token, that are right,
-// and nats per token.
-struct Validation {
-  double token_accuracy = 0, exact_match = 0, nats = 0;
-};
-
-Validation validate(const SequenceModel& model, const std::vector<Sample>& samples) {
-  const c10::NoGradGuard no_grad;
-  double right = 0, exact = 0, nats = 0, count = 0;
-  for (std::size_t first = 0; first < samples.size(); first += kValidationBatch) {
-    const std::size_t last = std::min(samples.size(), first + kValidationBatch);
-    const Judged judged = judge(model, pack({samples.begin() + static_cast<std::ptrdiff_t>(first),
-                                             samples.begin() + static_cast<std::ptrdiff_t>(last)}));
-    const auto tokens = static_cast<double>(judged.targets_N.numel());
-    const at::Tensor rows = right_rows(judged).contiguous();
-    const bool* row = rows.const_data_ptr<bool>();
-    for (std::size_t i = first; i < last; ++i) {
-      const std::ptrdiff_t judged_rows = std::ssize(samples[i].scored);
-      exact += std::all_of(row, row + judged_rows, [](bool is_right) { return is_right; }) ? 1 : 0;
-      right += static_cast<double>(std::count(row, row + judged_rows, true));
-      row += judged_rows;
-    }
-    nats += at::cross_entropy_loss(judged.logits_NV, judged.targets_N).item<double>() * tokens;
-    count += tokens;
-  }
-  return {right / count, exact / static_cast<double>(samples.size()), nats / count};
-}
 
 InitOptions init_options(const RecipeInit& init) {
   InitOptions options;
@@ -101,11 +54,16 @@ class Trainer {
  public:
   Trainer(const TrainOptions& options, const std::function<void(const TrainProgress&)>& progress)
       : options_(options),
+        parallel_(options.member),
         progress_(progress),
         recipe_(read_recipe(options.recipe_path)),
         checkpoint_name_(recipe_.name),
         tasks_(recipe_, std::filesystem::path(options.recipe_path).parent_path().string()),
         validation_(tasks_.validation_samples()) {
+    if (options.dtype != "float32" && options.dtype != "float64") {
+      throw Error("--dtype is '" + options.dtype + "'; train in float32 or float64");
+    }
+    if (options.dtype == "float64") dtype_ = at::kDouble;
     if (options.seed && *options.seed != recipe_.seed) {
       recipe_.seed = *options.seed;
       checkpoint_name_ = seeded_name(recipe_.name, recipe_.seed);
@@ -134,7 +92,11 @@ class Trainer {
   }
 
   void run() {
-    if (!prepare_folder()) return;
+    // Rank 0 alone reads and writes the folder; what it found there holds for all.
+    std::vector<double> work = {0};
+    if (parallel_.leads()) work[0] = prepare_folder() ? 1 : 0;
+    parallel_.broadcast(work);
+    if (work[0] == 0) return;
     at::globalContext().setFlushDenormal(true);
     if (options_.threads > 0) at::set_num_threads(options_.threads);
     resume_or_start();
@@ -172,41 +134,63 @@ class Trainer {
   }
 
   void resume_or_start() {
-    if (!options_.overwrite && peek_train_state(folder())) {
+    std::vector<double> resumes = {0};
+    if (parallel_.leads()) resumes[0] = !options_.overwrite && peek_train_state(folder()) ? 1 : 0;
+    parallel_.broadcast(resumes);
+    if (resumes[0] != 0) {
       start_attempt_weights();
       std::map<std::string, at::Tensor> tensors = optimizer_->state();
-      position_ = load_train_state(folder(), tensors);
+      if (parallel_.leads()) position_ = load_train_state(folder(), tensors);
+      // Counts below 2^53; a seed has two halves.
+      std::vector<double> numbers = {static_cast<double>(position_.step), static_cast<double>(position_.seed >> 32U),
+                                     static_cast<double>(position_.seed & 0xFFFFFFFFU),
+                                     static_cast<double>(position_.attempts)};
+      parallel_.broadcast(numbers);
+      position_.step = static_cast<std::int64_t>(numbers[0]);
+      position_.seed = static_cast<std::uint64_t>(numbers[1]) << 32U | static_cast<std::uint64_t>(numbers[2]);
+      position_.attempts = static_cast<std::int64_t>(numbers[3]);
+      parallel_.broadcast(tensors);
       optimizer_->set_updates(position_.step);
-      log_.emplace(folder(), position_.step);
+      if (parallel_.leads()) log_.emplace(folder(), position_.step);
       return;
     }
-    remove_train_state(folder());
-    log_.emplace(folder(), -1);
+    if (parallel_.leads()) {
+      remove_train_state(folder());
+      log_.emplace(folder(), -1);
+    }
     start_attempt();
   }
 
+  // Rank 0 keeps the log.
+  void log(const nlohmann::ordered_json& line) {
+    if (log_) log_->append(line);
+  }
+
   void start_attempt_weights() {
-    model_ = make_model(config_, initial_parameters(config_, position_.seed, init_options(recipe_.init)));
+    model_ = make_model(config_, initial_parameters(config_, position_.seed, init_options(recipe_.init), dtype_));
     for (const auto& [name, parameter] : model_->parameters()) parameter.set_requires_grad(true);
     optimizer_.emplace(model_->parameters(), recipe_.optimizer);
   }
 
   void start_attempt() {
     start_attempt_weights();
-    log_->append({{"event", "start"},
-                  {"step", 0},
-                  {"seed", position_.seed},
-                  {"attempt", position_.attempts},
-                  {"recipe", recipe_.name},
-                  {"recipe_sha256", position_.recipe_sha256},
-                  {"lenbench", std::string(version())},
-                  {"commit", std::string(commit())},
-                  {"parameters", num_parameters(config_)}});
+    // Other machines may round the logarithms behind random numbers otherwise.
+    parallel_.broadcast(optimizer_->state());
+    log({{"event", "start"},
+         {"step", 0},
+         {"seed", position_.seed},
+         {"attempt", position_.attempts},
+         {"recipe", recipe_.name},
+         {"recipe_sha256", position_.recipe_sha256},
+         {"lenbench", std::string(version())},
+         {"commit", std::string(commit())},
+         {"parameters", num_parameters(config_)}});
   }
 
   // True when the run is over; false when the seed did not leave the plateau and another is to be tried.
   bool run_attempt() {
-    BatchQueue queue(tasks_, position_.seed, position_.step, recipe_.steps);
+    BatchQueue queue(tasks_, position_.seed, position_.step, recipe_.steps, BatchQueue::kAhead, parallel_.rank(),
+                     parallel_.world());
     const auto started = std::chrono::steady_clock::now();
     const double seconds_before = position_.seconds;
     const std::int64_t first_step = position_.step;
@@ -217,23 +201,27 @@ class Trainer {
       report_or_save(elapsed / static_cast<double>(position_.step - first_step));
       const bool last = position_.step == recipe_.steps;
       if (position_.step % recipe_.validation.every_steps == 0 || last || position_.step == recipe_.restart.at_step) {
-        last_validation_ = validate(*model_, validation_);
+        last_validation_ = validate(*model_, validation_, parallel_);
         const double right = last_validation_.token_accuracy;
-        log_->append({{"step", position_.step},
-                      {"validation_accuracy", right},
-                      {"validation_exact", last_validation_.exact_match},
-                      {"validation_loss", last_validation_.nats},
-                      {"validation_length", recipe_.validation.length}});
+        log({{"step", position_.step},
+             {"validation_accuracy", right},
+             {"validation_exact", last_validation_.exact_match},
+             {"validation_loss", last_validation_.nats},
+             {"validation_length", recipe_.validation.length}});
         if (position_.step == recipe_.restart.at_step && right < recipe_.restart.min_accuracy && may_restart()) {
-          log_->append({{"event", "restart"},
-                        {"step", position_.step},
-                        {"seed", position_.seed},
-                        {"reason", "plateau"},
-                        {"validation_accuracy", right}});
+          log({{"event", "restart"},
+               {"step", position_.step},
+               {"seed", position_.seed},
+               {"reason", "plateau"},
+               {"validation_accuracy", right}});
           return false;
         }
       }
       if (position_.step % recipe_.save_every_steps == 0 && !last) save_state();
+      if (stopping_) {
+        save_state();
+        throw TrainingStopped{};
+      }
       if (options_.stop_after_steps > 0 && position_.step >= options_.stop_after_steps) return true;
     }
     finish();
@@ -242,22 +230,51 @@ class Trainer {
 
   bool may_restart() const { return position_.attempts < recipe_.restart.max_seeds; }
 
+  // Those of the mean loss over the judged rows of the whole batch, of which `batch` may be this rank's share.
+  void make_gradients(const TrainBatch& batch) {
+    const bool stop = options_.stop != nullptr && options_.stop->load();
+    if (parallel_.world() == 1) {
+      const Judged judged = judge(*model_, batch);
+      const at::Tensor loss = at::cross_entropy_loss(judged.logits_NV, judged.targets_N);
+      loss.backward();
+      loss_ = loss.item<double>();
+      stopping_ = stop;
+      if (is_logged(position_.step + 1)) train_accuracy_ = right_rows(judged).to(at::kDouble).mean().item<double>();
+      return;
+    }
+    StepSums sums;
+    sums.stops = stop ? 1 : 0;
+    if (batch.rows > 0) {
+      const Judged judged = judge(*model_, batch);
+      const at::Tensor loss = at::cross_entropy_loss(judged.logits_NV, judged.targets_N, {}, at::Reduction::Sum);
+      loss.backward();
+      sums.nats = loss.item<double>();
+      sums.right = right_rows(judged).sum().item<double>();
+      sums.judged = static_cast<double>(judged.targets_N.numel());
+    }
+    parallel_.reduce(model_->parameters(), sums);
+    loss_ = sums.nats / sums.judged;
+    train_accuracy_ = sums.right / sums.judged;
+    stopping_ = sums.stops > 0;
+  }
+
+  bool is_logged(std::int64_t step) const {
+    return step % recipe_.log_every_steps == 0 || step == recipe_.steps || step == 1;
+  }
+
   // False when loss or gradient was not finite and another attempt is to be made; throws when there is none left.
   bool train_step(const TrainBatch& batch) {
     const double learning_rate = learning_rate_at(recipe_, batch.step, position_.attempts);
-    const Judged judged = judge(*model_, batch);
-    const at::Tensor loss = at::cross_entropy_loss(judged.logits_NV, judged.targets_N);
-    loss.backward();
+    make_gradients(batch);
     const double norm = optimizer_->gradient_norm();
-    loss_ = loss.item<double>();
     if (!std::isfinite(loss_) || !std::isfinite(norm)) {
       const std::string what = std::isfinite(loss_) ? "gradient" : "loss";
       if (may_restart()) {
-        log_->append({{"event", "restart"},
-                      {"step", batch.step},
-                      {"seed", position_.seed},
-                      {"reason", what + " not finite"},
-                      {"learning_rate", learning_rate}});
+        log({{"event", "restart"},
+             {"step", batch.step},
+             {"seed", position_.seed},
+             {"reason", what + " not finite"},
+             {"learning_rate", learning_rate}});
         return false;
       }
       throw Error(
@@ -268,15 +285,14 @@ class Trainer {
     }
     optimizer_->step(learning_rate, norm);
     ++position_.step;
-    if (position_.step % recipe_.log_every_steps == 0 || position_.step == recipe_.steps || position_.step == 1) {
-      train_accuracy_ = accuracy(judged);
-      log_->append({{"step", position_.step},
-                    {"loss", loss_},
-                    {"accuracy", train_accuracy_},
-                    {"learning_rate", learning_rate},
-                    {"gradient_norm", norm},
-                    {"tokens", batch.tokens},
-                    {"seconds", position_.seconds}});
+    if (is_logged(position_.step)) {
+      log({{"step", position_.step},
+           {"loss", loss_},
+           {"accuracy", train_accuracy_},
+           {"learning_rate", learning_rate},
+           {"gradient_norm", norm},
+           {"tokens", batch.tokens},
+           {"seconds", position_.seconds}});
     }
     return true;
   }
@@ -302,9 +318,12 @@ class Trainer {
     progress_(progress);
   }
 
-  void save_state() const { save_train_state(folder(), position_, optimizer_->state()); }
+  void save_state() const {
+    if (parallel_.leads()) save_train_state(folder(), position_, optimizer_->state());
+  }
 
   void finish() {
+    if (!parallel_.leads()) return;
     Origin origin;
     origin.name = checkpoint_name_;
     origin.train_length = recipe_.lengths.high;
@@ -322,16 +341,18 @@ class Trainer {
                     {"lenbench", std::string(version())},
                     {"commit", std::string(commit())}};
     save_checkpoint(folder(), *model_, origin, save_dtype(recipe_.save_dtype));
-    log_->append({{"event", "end"},
-                  {"step", position_.step},
-                  {"seed", position_.seed},
-                  {"validation_accuracy", last_validation_.token_accuracy},
-                  {"validation_exact", last_validation_.exact_match},
-                  {"seconds", position_.seconds}});
+    log({{"event", "end"},
+         {"step", position_.step},
+         {"seed", position_.seed},
+         {"validation_accuracy", last_validation_.token_accuracy},
+         {"validation_exact", last_validation_.exact_match},
+         {"seconds", position_.seconds}});
     remove_train_state(folder());
   }
 
   TrainOptions options_;
+  Parallel parallel_;
+  at::ScalarType dtype_ = at::kFloat;
   std::function<void(const TrainProgress&)> progress_;
   Recipe recipe_;
   std::string checkpoint_name_;
@@ -343,6 +364,7 @@ class Trainer {
   std::optional<AdamW> optimizer_;
   std::optional<TrainLog> log_;
   double loss_ = 0, train_accuracy_ = 0;
+  bool stopping_ = false;
   Validation last_validation_;
 };
 

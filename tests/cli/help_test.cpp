@@ -12,8 +12,8 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-const Words kCommands = {"run",  "train", "table",   "plot",   "report", "check", "baseline",  "compare",   "list",
-                         "show", "gen",   "inspect", "verify", "audit",  "bench", "selfcheck", "completion"};
+const Words kCommands = {"run",  "train", "table",   "plot",   "report", "check", "baseline",  "compare",    "list",
+                         "show", "gen",   "inspect", "verify", "audit",  "bench", "selfcheck", "completion", "merge"};
 
 TEST(Help, OverviewNamesEveryCommand) {
   const Outcome outcome = lenbench({"--help"});

@@ -61,6 +61,11 @@ if(LENBENCH_NN)
   else()
     target_link_libraries(lenbench_torch_openmp INTERFACE gomp)
   endif()
+  # What ranks exchange tensors with is in LibTorch, its headers are not.
+  find_path(GLOO_INCLUDE_DIR gloo/context.h)
+  if(NOT GLOO_INCLUDE_DIR)
+    message(FATAL_ERROR "Gloo's headers were not found: install libgloo-dev (apt-get install libgloo-dev) or run tools/setup.sh")
+  endif()
   # The wheel ships newer fmt headers than Debian's library.
   target_compile_definitions(lenbench_torch INTERFACE FMT_HEADER_ONLY)
 endif()
