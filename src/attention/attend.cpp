@@ -7,6 +7,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "attention/cuda.h"
 #include "attention/reference.h"
 #include "attention/row_stats.h"
 #include "attention/streaming.h"
@@ -64,10 +65,12 @@ double score_scale(const AttendRequest& request) {
 }
 
 std::string uncovered_by_streaming(const AttendRequest& request) {
-  if (!request.q_BHQD.device().is_cpu()) return "the tensors are not on the CPU";
+  const bool on_cuda = request.q_BHQD.is_cuda();
+  if (!on_cuda && !request.q_BHQD.is_cpu()) return "the tensors are neither on the CPU nor on a CUDA device";
   if (request.softcap > 0) return "capped scores have no kernel";
   if (request.window > 0 && request.window < request.k_BGKD.size(2)) return "sliding windows have no kernel";
   if (request.normalizer.kind == Normalizer::Kind::kTopK) return "top-k has no kernel";
+  if (on_cuda) return uncovered_by_cuda(request);
   if (!wants_gradient(request)) {
     return request.q_BHQD.scalar_type() == at::kFloat ? "" : "inference in another type than float32";
   }
@@ -88,6 +91,11 @@ void report_rows(const AttendRequest& request, const RowStatistics& rows) {
 }
 
 at::Tensor attend(const AttendRequest& request) {
+  if (request.q_BHQD.scalar_type() == at::kBFloat16) {
+    AttendRequest wide = request;
+    for (at::Tensor* tensor : {&wide.q_BHQD, &wide.k_BGKD, &wide.v_BGKD}) *tensor = tensor->to(at::kFloat);
+    return attend(wide).to(at::kBFloat16);
+  }
   check(request);
   if (request.path != AttentionPath::kReference) {
     const std::string reason = uncovered_by_streaming(request);

@@ -17,11 +17,11 @@ namespace lenbench {
 enum class AttentionPath {
   kAuto,       // streaming where it covers the request, else reference
   kReference,  // readable ATen in query blocks: any device, fp32 and fp64, differentiable
-  kStreaming,  // kernels room: fp32 on the CPU; refused where not covered (uncovered_by_streaming)
+  kStreaming,  // kernels room: fp32 on the CPU and on CUDA; refused where not covered (uncovered_by_streaming)
 };
 
 struct AttendRequest {
-  at::Tensor q_BHQD;           // rotated and length-scaled; attend applies score_scale
+  at::Tensor q_BHQD;           // rotated and length-scaled; attend applies score_scale. bfloat16 computes in float32
   at::Tensor k_BGKD, v_BGKD;   // rotated keys, values; keys stand at positions 0..K-1
   at::Tensor positions_BQ;     // int64 [B, Q] or [1, Q]: row sees keys 0..position; -1: sees none; must be < K
   std::vector<double> slopes;  // [H] (PositionEncoding::slopes()); empty: no bias

@@ -89,12 +89,6 @@ class KernelCall {
   kernels::StreamingCounters counters_;
 };
 
-struct Contestant {
-  std::string name;
-  std::function<void()> run;
-  std::function<void(KernelTiming&)> describe;
-};
-
 at::Tensor head_of(const at::Tensor& x_TD) { return x_TD.contiguous().unsqueeze(0).unsqueeze(0); }
 
 }  // namespace
@@ -118,8 +112,34 @@ BenchInput random_bench_input(std::int64_t length, std::int64_t head_dim, double
   return input;
 }
 
+std::vector<KernelTiming> time_side_by_side(const std::string& input, const std::vector<Contestant>& contestants,
+                                            std::int64_t repeats) {
+  for (const Contestant& contestant : contestants) contestant.run();
+  std::vector<std::vector<double>> seconds(contestants.size()), speed(contestants.size());
+  for (std::int64_t round = 0; round < repeats; ++round) {
+    for (std::size_t i = 0; i < contestants.size(); ++i) {
+      const auto start = std::chrono::steady_clock::now();
+      contestants[i].run();
+      seconds[i].push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+      speed[i].push_back(seconds[0].back() / seconds[i].back());
+    }
+  }
+  std::vector<KernelTiming> timings;
+  for (std::size_t i = 0; i < contestants.size(); ++i) {
+    KernelTiming timing;
+    timing.input = input;
+    timing.kernel = contestants[i].name;
+    timing.seconds = spread_of(seconds[i]);
+    timing.speed = spread_of(speed[i]);
+    if (contestants[i].describe) contestants[i].describe(timing);
+    timings.push_back(timing);
+  }
+  return timings;
+}
+
 std::vector<KernelTiming> time_input(const BenchInput& input, std::int64_t repeats, int threads) {
   const at::NoGradGuard no_grad;
+  if (input.q_TD.is_cuda()) return time_side_by_side(input.name, cuda_contestants(input), repeats);
   const at::Tensor q = head_of(input.q_TD), k = head_of(input.k_TD), v = head_of(input.v_TD);
   const at::Tensor q_half = q.to(at::kBFloat16), k_half = k.to(at::kBFloat16), v_half = v.to(at::kBFloat16);
   const auto sdpa = [](const at::Tensor& q_1, const at::Tensor& k_1, const at::Tensor& v_1) {
@@ -144,27 +164,7 @@ std::vector<KernelTiming> time_input(const BenchInput& input, std::int64_t repea
     reference.path = AttentionPath::kReference;
     contestants.push_back({fmt::format("reference entmax {:g}", input.alpha), [&] { attend(reference); }, {}});
   }
-  for (const Contestant& contestant : contestants) contestant.run();
-  std::vector<std::vector<double>> seconds(contestants.size()), speed(contestants.size());
-  for (std::int64_t round = 0; round < repeats; ++round) {
-    for (std::size_t i = 0; i < contestants.size(); ++i) {
-      const auto start = std::chrono::steady_clock::now();
-      contestants[i].run();
-      seconds[i].push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-      speed[i].push_back(seconds[0].back() / seconds[i].back());
-    }
-  }
-  std::vector<KernelTiming> timings;
-  for (std::size_t i = 0; i < contestants.size(); ++i) {
-    KernelTiming timing;
-    timing.input = input.name;
-    timing.kernel = contestants[i].name;
-    timing.seconds = spread_of(seconds[i]);
-    timing.speed = spread_of(speed[i]);
-    if (contestants[i].describe) contestants[i].describe(timing);
-    timings.push_back(timing);
-  }
-  return timings;
+  return time_side_by_side(input.name, contestants, repeats);
 }
 
 }  // namespace lenbench

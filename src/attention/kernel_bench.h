@@ -3,6 +3,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,22 @@ BenchInput random_bench_input(std::int64_t length, std::int64_t head_dim, double
 // Times every kernel on `input` (ATen's with the threads it is set to, which the caller keeps equal): each once to warm
 // up, then `repeats` rounds of one call each.
 std::vector<KernelTiming> time_input(const BenchInput& input, std::int64_t repeats, int threads);
+
+// A kernel with its inputs. `run` returns when the work is done; `describe`, if there is one, fills what is known of
+// the result.
+struct Contestant {
+  std::string name;
+  std::function<void()> run;
+  std::function<void(KernelTiming&)> describe;
+};
+
+// Runs each once to warm up, then `repeats` rounds of one call each; speeds are against the first.
+std::vector<KernelTiming> time_side_by_side(const std::string& input, const std::vector<Contestant>& contestants,
+                                            std::int64_t repeats);
+
+// For an input on a CUDA device: ATen's fused attention in fp32 and bfloat16, and the streaming path's softmax and
+// entmax.
+std::vector<Contestant> cuda_contestants(const BenchInput& input);
 
 // Median, smallest and largest. Requires at least one value.
 Spread spread_of(std::vector<double> values);

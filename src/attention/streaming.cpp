@@ -1,16 +1,12 @@
-// Tensors to kernel views and back. Letters: B rows of a batch, H query heads, G key/value heads, Q queries, D head
+// The streaming path on the CPU. Letters: B rows of a batch, H query heads, G key/value heads, Q queries, D head
 // size.
 #include "attention/streaming.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/grad_mode.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/full.h>
 #include <ATen/ops/ne.h>
-#include <ATen/ops/ones.h>
-#include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -19,71 +15,14 @@
 #include <cmath>
 #include <vector>
 
+#include "attention/cuda.h"
+#include "attention/kernel_inputs.h"
 #include "attention/reference.h"
 #include "attention/row_stats.h"
 #include "kernels/attention_kernels.h"
 
 namespace lenbench {
 namespace {
-
-at::Tensor unit_channel_stride(const at::Tensor& x) { return x.stride(-1) == 1 ? x : x.contiguous(); }
-
-template <typename T>
-kernels::View<T> view(const at::Tensor& x_BHTD) {
-  using Element = std::remove_const_t<T>;
-  return {x_BHTD.data_ptr<Element>(), x_BHTD.stride(0), x_BHTD.stride(1), x_BHTD.stride(2)};
-}
-
-// Keeps alive what a kernels::Problem points to.
-struct Inputs {
-  at::Tensor q_BHQD;  // times the score scale
-  at::Tensor k_BGKD, v_BGKD;
-  at::Tensor visible_BQ;  // int64 [B, Q] or [1, Q]
-  at::Tensor slopes_H, alphas_H;
-};
-
-template <typename T>
-kernels::Problem<T> problem_of(const Inputs& inputs) {
-  kernels::Problem<T> problem;
-  problem.batches = inputs.q_BHQD.size(0);
-  problem.heads = inputs.q_BHQD.size(1);
-  problem.kv_heads = inputs.k_BGKD.size(1);
-  problem.rows = inputs.q_BHQD.size(2);
-  problem.keys = inputs.k_BGKD.size(2);
-  problem.head_size = inputs.q_BHQD.size(3);
-  problem.q = view<const T>(inputs.q_BHQD);
-  problem.k = view<const T>(inputs.k_BGKD);
-  problem.v = view<const T>(inputs.v_BGKD);
-  problem.visible = inputs.visible_BQ.data_ptr<std::int64_t>();
-  problem.visible_batch_stride = inputs.visible_BQ.size(0) == 1 ? 0 : inputs.visible_BQ.size(1);
-  problem.slopes = inputs.slopes_H.data_ptr<T>();
-  problem.alphas = inputs.alphas_H.data_ptr<T>();
-  problem.threads = at::get_num_threads();
-  return problem;
-}
-
-Inputs inputs_of(const AttendRequest& request) {
-  const at::Tensor& q = request.q_BHQD;
-  const at::TensorOptions options = q.options().requires_grad(false);
-  Inputs inputs;
-  inputs.q_BHQD = unit_channel_stride(q * score_scale(request));
-  inputs.k_BGKD = unit_channel_stride(request.k_BGKD);
-  inputs.v_BGKD = unit_channel_stride(request.v_BGKD);
-  inputs.visible_BQ = (request.positions_BQ + 1).contiguous();
-  inputs.slopes_H = request.slopes.empty()
-                        ? at::zeros({q.size(1)}, options)
-                        : at::tensor(request.slopes, at::TensorOptions(at::kDouble)).to(q.scalar_type());
-  const Normalizer& normalizer = request.normalizer;
-  if (normalizer.kind == Normalizer::Kind::kSoftmax) {
-    inputs.alphas_H = at::ones({q.size(1)}, options);
-  } else if (normalizer.alpha_minus_one_H.defined()) {
-    inputs.alphas_H =
-        (normalizer.alpha_minus_one_H.detach() + 1.0).to(q.scalar_type()).expand({q.size(1)}).contiguous();
-  } else {
-    inputs.alphas_H = at::full({q.size(1)}, normalizer.alpha, options);
-  }
-  return inputs;
-}
 
 template <typename T>
 class FusedAttention : public torch::autograd::Function<FusedAttention<T>> {
@@ -93,11 +32,11 @@ class FusedAttention : public torch::autograd::Function<FusedAttention<T>> {
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& q_BHQD,
                             const at::Tensor& k_BGKD, const at::Tensor& v_BGKD, const at::Tensor& alpha_minus_one_H,
                             const at::Tensor& visible_BQ, const at::Tensor& slopes_H, const at::Tensor& alphas_H) {
-    const Inputs inputs{q_BHQD, k_BGKD, v_BGKD, visible_BQ, slopes_H, alphas_H};
-    const kernels::Problem<T> problem = problem_of<T>(inputs);
+    const KernelInputs inputs{q_BHQD, k_BGKD, v_BGKD, visible_BQ, slopes_H, alphas_H};
+    const kernels::Problem<T> problem = kernel_problem<T>(inputs);
     const at::Tensor out = at::empty(q_BHQD.sizes(), q_BHQD.options());
     const at::Tensor saved = at::empty({kernels::training_saved_size(problem)}, q_BHQD.options());
-    kernels::attend_forward<T>(problem, view<T>(out), saved.data_ptr<T>());
+    kernels::attend_forward<T>(problem, kernel_view<T>(out), saved.data_ptr<T>());
     context->save_for_backward({q_BHQD, k_BGKD, v_BGKD, visible_BQ, slopes_H, alphas_H, saved});
     context->saved_data["learns_alpha"] = alpha_minus_one_H.numel() > 0;
     return out;
@@ -106,24 +45,24 @@ class FusedAttention : public torch::autograd::Function<FusedAttention<T>> {
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  torch::autograd::variable_list gradients) {
     const auto saved = context->get_saved_variables();
-    const Inputs inputs{saved[0], saved[1], saved[2], saved[3], saved[4], saved[5]};
-    const kernels::Problem<T> problem = problem_of<T>(inputs);
+    const KernelInputs inputs{saved[0], saved[1], saved[2], saved[3], saved[4], saved[5]};
+    const kernels::Problem<T> problem = kernel_problem<T>(inputs);
     const at::Tensor dout = unit_channel_stride(gradients[0]);
     const at::Tensor dq = at::empty(inputs.q_BHQD.sizes(), dout.options());
     const at::Tensor dk = at::empty(inputs.k_BGKD.sizes(), dout.options());
     const at::Tensor dv = at::empty(inputs.v_BGKD.sizes(), dout.options());
     at::Tensor dalphas;
-    kernels::Gradients<T> out{view<T>(dq), view<T>(dk), view<T>(dv), nullptr, nullptr};
+    kernels::Gradients<T> out{kernel_view<T>(dq), kernel_view<T>(dk), kernel_view<T>(dv), nullptr, nullptr};
     if (context->saved_data["learns_alpha"].toBool()) {
       dalphas = at::empty({problem.heads}, dout.options());
       out.dalphas = dalphas.template data_ptr<T>();
     }
-    kernels::attend_backward<T>(problem, view<const T>(dout), saved[6].template data_ptr<T>(), out);
+    kernels::attend_backward<T>(problem, kernel_view<const T>(dout), saved[6].template data_ptr<T>(), out);
     return {dq, dk, dv, dalphas, {}, {}, {}};
   }
 };
 
-at::Tensor train(const AttendRequest& request, const Inputs& inputs) {
+at::Tensor train(const AttendRequest& request, const KernelInputs& inputs) {
   const bool learns_alpha =
       request.normalizer.kind == Normalizer::Kind::kEntmax && request.normalizer.alpha_minus_one_H.defined();
   const at::Tensor alpha_minus_one_H = learns_alpha ? request.normalizer.alpha_minus_one_H
@@ -172,26 +111,18 @@ at::Tensor source_mass(const kernels::Problem<float>& problem, const kernels::Ro
   return mass;
 }
 
-Swept sweep(const Inputs& inputs, bool want_rows, const at::Tensor& source_keys_BQ) {
-  const kernels::Problem<float> problem = problem_of<float>(inputs);
+Swept sweep(const KernelInputs& inputs, bool want_rows, const at::Tensor& source_keys_BQ) {
+  const kernels::Problem<float> problem = kernel_problem<float>(inputs);
   Swept result{at::empty(inputs.q_BHQD.sizes(), inputs.q_BHQD.options()), {}};
   kernels::RowStats stats;
-  at::Tensor top_score;
+  KernelStatistics statistics;
   if (want_rows) {
-    const std::vector<std::int64_t> shape = {problem.batches, problem.heads, problem.rows};
-    const at::TensorOptions options = inputs.q_BHQD.options();
-    result.rows = {at::empty(shape, options),
-                   at::empty(shape, options.dtype(at::kInt)),
-                   at::empty(shape, options),
-                   at::empty(shape, options),
-                   {}};
-    if (source_keys_BQ.defined()) top_score = at::empty(shape, options);
-    stats = {result.rows.entropy.data_ptr<float>(), result.rows.support.data_ptr<std::int32_t>(),
-             result.rows.sink.data_ptr<float>(), result.rows.top.data_ptr<float>(),
-             top_score.defined() ? top_score.data_ptr<float>() : nullptr};
+    statistics = kernel_statistics(inputs, source_keys_BQ.defined());
+    stats = statistics.pointers();
+    result.rows = statistics.rows;
   }
-  kernels::attend_streaming(problem, view<float>(result.out_BHQD), stats);
-  if (top_score.defined()) result.rows.source = source_mass(problem, stats, source_keys_BQ.contiguous());
+  kernels::attend_streaming(problem, kernel_view<float>(result.out_BHQD), stats);
+  if (stats.top_score != nullptr) result.rows.source = source_mass(problem, stats, source_keys_BQ.contiguous());
   return result;
 }
 
@@ -244,7 +175,7 @@ Swept biased_head(const AttendRequest& request, const at::Tensor& q_B1QD, const 
 }
 
 // Second sweep of adaptive temperature: rows whose factor is 1 keep the first sweep's bits.
-void sharpen(const AttendRequest& request, const Inputs& inputs, Swept& first, bool want_rows) {
+void sharpen(const AttendRequest& request, const KernelInputs& inputs, Swept& first, bool want_rows) {
   const at::Tensor factor_BHQ = adaptive_factor(first.rows.entropy.to(at::kDouble)).to(inputs.q_BHQD.scalar_type());
   const std::int64_t heads_per_group = inputs.q_BHQD.size(1) / inputs.k_BGKD.size(1);
   for (std::int64_t h = 0; h < inputs.q_BHQD.size(1); ++h) {
@@ -261,12 +192,12 @@ void sharpen(const AttendRequest& request, const Inputs& inputs, Swept& first, b
       continue;
     }
     const at::Tensor q_B1QD = inputs.q_BHQD.narrow(1, h, 1) * factor_BQ.unsqueeze(1).unsqueeze(-1);
-    const Inputs one{q_B1QD,
-                     inputs.k_BGKD.narrow(1, g, 1),
-                     inputs.v_BGKD.narrow(1, g, 1),
-                     inputs.visible_BQ,
-                     inputs.slopes_H.narrow(0, h, 1),
-                     inputs.alphas_H.narrow(0, h, 1)};
+    const KernelInputs one{q_B1QD,
+                           inputs.k_BGKD.narrow(1, g, 1),
+                           inputs.v_BGKD.narrow(1, g, 1),
+                           inputs.visible_BQ,
+                           inputs.slopes_H.narrow(0, h, 1),
+                           inputs.alphas_H.narrow(0, h, 1)};
     replace_rows(first, sweep(one, want_rows, request.source_keys_BQ), h, changed_BQ);
   }
 }
@@ -281,8 +212,9 @@ bool wants_gradient(const AttendRequest& request) {
 }
 
 at::Tensor attend_streaming(const AttendRequest& request) {
+  if (request.q_BHQD.is_cuda()) return attend_cuda(request);
   const bool differentiable = wants_gradient(request);
-  const Inputs inputs = inputs_of(request);
+  const KernelInputs inputs = kernel_inputs(request);
   at::Tensor out;
   if (differentiable) out = train(request, inputs);
   if (differentiable && !request.stats) return out;

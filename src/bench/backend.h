@@ -16,8 +16,10 @@
 namespace lenbench {
 
 struct OpenOptions {
-  std::string device = "cpu";           // "cpu", "cuda", "cuda:N"
-  std::string dtype = "float32";        // "float32" or "float64"
+  std::string device = "cpu";  // "cpu", "cuda", "cuda:N"
+  // "float32", "float64", "bfloat16" (weights and activations; attention in float32), or on CUDA "tf32" (float32 whose
+  // matrix products round their factors to TF32).
+  std::string dtype = "float32";
   int threads = 0;                      // 0: the library's default
   std::string attention_path = "auto";  // "auto", "reference", "streaming"
   // Changes at inference (checkpoint/inference_change.h); empty: as trained.
@@ -29,6 +31,7 @@ struct OpenOptions {
 struct TrainOptions {
   std::string recipe_path;
   std::string output_dir;
+  std::string device = "cpu";  // as in OpenOptions
   int threads = 0;
   std::optional<std::uint64_t> seed;  // in place of the recipe's; the checkpoint is then named NAME-seedN
   std::int64_t stop_after_steps = 0;  // for tests: stop as if killed after this many steps; 0: run to the end

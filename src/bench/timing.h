@@ -16,6 +16,7 @@ struct KernelBenchOptions {
   std::string checkpoint_path;           // trained heads of this model too; empty: none
   Sample sample;                         // what they look at
   std::int64_t repeats = 5;
+  std::string device = "cpu";  // "cpu", "cuda", "cuda:N"
   int threads = 1;
 };
 

@@ -60,6 +60,7 @@ class Audit : public Command {
     flags.value("--samples", samples_, "N", "Samples a length");
     flags.value("--seed", seed_, "S", "Data seed");
     flags.value("--reference-up-to", longest_, "L", "Longest length for the reference path, whose time grows fastest");
+    flags.value("--device", device_, "NAME", "cpu, cuda or cuda:N");
     flags.value("--threads", threads_, "N", "CPU threads; 0: all");
     flags.flag("--json", json_, "Print JSON in place of the table");
   }
@@ -74,6 +75,7 @@ class Audit : public Command {
     const std::int64_t longest = parse_at_least(longest_, "--reference-up-to", 0);
     const DrawKey key{0, 0, static_cast<std::uint64_t>(parse_at_least(seed_, "--seed", 0)), Split::kTest};
     OpenOptions fast;
+    fast.device = parse_device(device_);
     fast.threads = parse_threads(threads_);
     OpenOptions plain = fast, exact = fast;
     plain.attention_path = "reference";
@@ -148,7 +150,7 @@ class Audit : public Command {
     return dump_json(all) + "\n";
   }
 
-  std::string model_, task_ = "recall", samples_ = "8", seed_ = "0", longest_ = "2048", threads_ = "0";
+  std::string model_, task_ = "recall", samples_ = "8", seed_ = "0", longest_ = "2048", threads_ = "0", device_ = "cpu";
   std::vector<std::string> lengths_;
   bool json_ = false;
 };

@@ -63,6 +63,7 @@ class Bench : public Command {
     flags.flag("--end-to-end", end_to_end_, "Time whole passes of CKPT over one sample instead");
     flags.value("--attention-path", path_, "NAME", "With --end-to-end: auto, reference or streaming");
     flags.value("--repeats", repeats_, "N", "Rounds; medians and extremes are shown");
+    flags.value("--device", device_, "NAME", "cpu, cuda or cuda:N");
     flags.value("--threads", threads_, "N", "CPU threads");
     flags.flag("--json", json_, "Print JSON in place of the table");
   }
@@ -79,6 +80,7 @@ class Bench : public Command {
     options.head_dim = parse_at_least(head_dim_, "--head-dim", 1);
     if (options.length >= std::int64_t{1} << 24) throw Error("--length is " + length_ + "; it must be below 16777216");
     if (options.head_dim > 1024) throw Error("--head-dim is " + head_dim_ + "; it must be at most 1024");
+    options.device = parse_device(device_);
     options.alpha = parse_real(alpha_, "--alpha");
     if (!(options.alpha > 1 && options.alpha <= 2))
       throw Error("--alpha is " + alpha_ + "; it must be above 1, at most 2");
@@ -140,6 +142,7 @@ class Bench : public Command {
     require_one_of(path_, "--attention-path", {"auto", "reference", "streaming"});
     OpenOptions open;
     open.attention_path = path_;
+    open.device = options.device;
     open.threads = options.threads;
     const EndToEndTiming timing =
         load_backend()->time_model(options.checkpoint_path, options.sample, open, options.repeats);
@@ -161,7 +164,7 @@ class Bench : public Command {
 
   std::vector<std::string> models_, stds_;
   std::string length_ = "4096", head_dim_ = "32", alpha_ = "1.5", task_ = "recall", path_ = "auto", repeats_ = "5";
-  std::string threads_ = "1";
+  std::string threads_ = "1", device_ = "cpu";
   bool end_to_end_ = false, json_ = false;
 };
 

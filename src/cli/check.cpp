@@ -58,7 +58,7 @@ class Check : public Command {
     flags.flag("--overwrite", overwrite_, "Move an existing -o FILE aside to FILE.old-N");
     flags.list("--text", documents_, "FILE", "CKPT: documents of the baseline's perplexity cells");
     flags.value("--device", device_, "NAME", "CKPT: cpu, cuda or cuda:N");
-    flags.value("--dtype", dtype_, "NAME", "CKPT: float32 or float64");
+    flags.value("--dtype", dtype_, "NAME", "CKPT: float32, float64 or bfloat16; on CUDA also tf32");
     flags.value("--threads", threads_, "N", "CKPT: CPU threads; 0: all");
     flags.value("--batch", batch_, "N", "CKPT: samples a forward pass; 0: from the memory budget");
     flags.value("--transform", transform_, "NAME", "CKPT: change the attention at inference, as `run` does");
@@ -149,9 +149,8 @@ class Check : public Command {
     CheckSession session;
     session.choice = choose_model(
         target_, exec_.read(parsed, target_, {"--device", "--dtype", "--threads", "--transform", "--rope-scaling"}));
-    session.open.device = device_;
-    require_one_of(dtype_, "--dtype", {"float32", "float64"});
-    session.open.dtype = dtype_;
+    session.open.device = parse_device(device_);
+    session.open.dtype = parse_dtype(dtype_, device_);
     session.open.threads = parse_threads(threads_);
     session.open.transform = transform_;
     session.open.rope_scaling = rope_scaling_;

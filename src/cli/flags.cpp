@@ -44,6 +44,21 @@ int parse_jobs(std::string_view text) {
   return static_cast<int>(jobs);
 }
 
+std::string parse_device(const std::string& text) {
+  if (text.starts_with("cuda:")) {
+    parse_at_least(text.substr(5), "--device cuda:N", 0);
+  } else {
+    require_one_of(text, "--device", {"cpu", "cuda"});
+  }
+  return text;
+}
+
+std::string parse_dtype(const std::string& text, const std::string& device) {
+  require_one_of(text, "--dtype", {"float32", "float64", "bfloat16", "tf32"});
+  if (text == "tf32" && device == "cpu") throw Error("--dtype tf32 is for CUDA devices; use float32, or --device cuda");
+  return text;
+}
+
 Split parse_split(std::string_view text) {
   require_one_of(text, "--split", {"train", "validation", "test"});
   if (text == "train") return Split::kTrain;

@@ -22,6 +22,10 @@ int parse_threads(std::string_view text);
 // Processes of `--jobs`: 1 to 1024.
 int parse_jobs(std::string_view text);
 
+// The texts of `--device`: "cpu", "cuda" or "cuda:N"; and of `--dtype`, which "tf32" belongs to on CUDA alone.
+std::string parse_device(const std::string& text);
+std::string parse_dtype(const std::string& text, const std::string& device);
+
 // "train", "validation" or "test".
 Split parse_split(std::string_view text);
 

@@ -119,7 +119,7 @@ class Reproduce : public Command {
       session.choice = choose_model(run.checkpoint_path);
       session.plan = reproduction.questions();
       session.run.probe = ProbeRows::kAnswer;
-      session.open.device = device_;
+      session.open.device = parse_device(device_);
       session.open.threads = num_threads_;
       session.open.transform = run.row->transform;
       session.has_output = true;

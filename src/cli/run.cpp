@@ -42,7 +42,7 @@ class Run : public Command {
     flags.value("--probe", probe_, "ROWS",
                 "Attention statistics over rows: answer, all, prefix or none (checkpoints: answer)");
     flags.value("--device", device_, "NAME", "cpu, cuda or cuda:N");
-    flags.value("--dtype", dtype_, "NAME", "float32 or float64");
+    flags.value("--dtype", dtype_, "NAME", "float32, float64 or bfloat16; on CUDA also tf32");
     flags.value("--threads", threads_, "N", "CPU threads; 0: all");
     flags.value("--attention-path", attention_path_, "NAME", "auto, reference or streaming");
     flags.value("--transform", transform_, "NAME",
@@ -120,14 +120,9 @@ class Run : public Command {
                                              : ProbeRows::kAnswer;
     request.run.batch = parse_at_least(batch_, "--batch", 0);
     request.run.memory_bytes = memory_.empty() ? 0 : parse_bytes(memory_, "--memory");
-    request.open.device = device_;
-    if (device_ != "cpu" && device_ != "cuda" && !device_.starts_with("cuda:")) {
-      require_one_of(device_, "--device", {"cpu", "cuda"});
-    }
-    if (device_.starts_with("cuda:")) parse_at_least(device_.substr(5), "--device cuda:N", 0);
-    require_one_of(dtype_, "--dtype", {"float32", "float64"});
+    request.open.device = parse_device(device_);
     require_one_of(attention_path_, "--attention-path", {"auto", "reference", "streaming"});
-    request.open.dtype = dtype_;
+    request.open.dtype = parse_dtype(dtype_, device_);
     request.open.attention_path = attention_path_;
     request.open.transform = transform_;
     request.open.alpha = alpha_;

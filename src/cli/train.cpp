@@ -19,6 +19,7 @@ class Train : public Command {
     flags.positional("RECIPE", recipe_, "Recipe file, or the name of a bundled one");
     flags.value("-o,--output", output_, "DIR", "Folder of the checkpoint; an unfinished training there resumes", true);
     flags.value("--seed", seed_, "N", "Seed in place of the recipe's; the checkpoint is then named NAME-seedN");
+    flags.value("--device", device_, "NAME", "cpu, cuda or cuda:N");
     flags.value("--threads", threads_, "N", "CPU threads; 0: all");
     flags.value("--dtype", dtype_, "NAME", "float32 or float64");
     flags.value("--jobs", jobs_, "N", "Processes on this machine that share every batch; --threads is for all of them");
@@ -32,6 +33,7 @@ class Train : public Command {
     TrainOptions options;
     options.recipe_path = find_recipe(recipe_);
     options.output_dir = output_;
+    options.device = parse_device(device_);
     options.overwrite = overwrite_;
     require_one_of(dtype_, "--dtype", {"float32", "float64"});
     options.dtype = dtype_;
@@ -57,7 +59,7 @@ class Train : public Command {
   }
 
  private:
-  std::string recipe_, output_, threads_ = "0", seed_, dtype_ = "float32", jobs_ = "1";
+  std::string recipe_, output_, threads_ = "0", seed_, device_ = "cpu", dtype_ = "float32", jobs_ = "1";
   bool overwrite_ = false, quiet_ = false, json_progress_ = false;
 };
 

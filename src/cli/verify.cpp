@@ -23,7 +23,8 @@ class Verify : public Command {
     flags.positional("CKPT", model_, "Checkpoint folder or file, or a bundled name");
     flags.positional("EXPECTED", expected_, "safetensors file with input_ids and logits");
     flags.value("--attention", attention_, "FILE", "Also compare entropy and support with this attention.json");
-    flags.value("--dtype", dtype_, "NAME", "float32 or float64");
+    flags.value("--device", device_, "NAME", "cpu, cuda or cuda:N");
+    flags.value("--dtype", dtype_, "NAME", "float32, float64 or bfloat16; on CUDA also tf32");
     flags.value("--attention-path", path_, "NAME", "auto, reference or streaming");
     flags.value("--threads", threads_, "N", "CPU threads; 0: all");
     flags.value("--transform", transform_, "NAME", "Change the attention at inference, as `run` does");
@@ -34,9 +35,9 @@ class Verify : public Command {
   int run(const Parsed& parsed) override {
     require_values(parsed, {{"--transform", transform_}, {"--alpha", alpha_}, {"--rope-scaling", rope_scaling_}});
     OpenOptions options;
-    require_one_of(dtype_, "--dtype", {"float32", "float64"});
     require_one_of(path_, "--attention-path", {"auto", "reference", "streaming"});
-    options.dtype = dtype_;
+    options.device = parse_device(device_);
+    options.dtype = parse_dtype(dtype_, device_);
     options.attention_path = path_;
     options.transform = transform_;
     options.alpha = alpha_;
@@ -57,7 +58,7 @@ class Verify : public Command {
   }
 
  private:
-  std::string model_, expected_, attention_, dtype_ = "float32", path_ = "auto", threads_ = "0";
+  std::string model_, expected_, attention_, device_ = "cpu", dtype_ = "float32", path_ = "auto", threads_ = "0";
   std::string transform_, alpha_, rope_scaling_;
 };
 

@@ -11,25 +11,31 @@
 #include "base/error.h"
 #include "checkpoint/checkpoint.h"
 #include "model/batch.h"
+#include "model/device.h"
 #include "model/predictor.h"
 #include "model/weights.h"
 
 namespace lenbench {
 namespace {
 
-EvaluationRequest request_of(const Sample& sample, const DecoderConfig& config) {
+EvaluationRequest request_of(const Sample& sample, const DecoderConfig& config, c10::Device device) {
   for (const std::int32_t token : sample.tokens) {
     if (token < 0 || token >= config.vocab_size) {
       throw Error("the sample has token " + std::to_string(token) + ", the model knows " +
                   std::to_string(config.vocab_size) + "; choose a task of the model's vocabulary with --task");
     }
   }
-  return evaluation_request(std::span(&sample, 1));
+  EvaluationRequest request = evaluation_request(std::span(&sample, 1));
+  request.tokens_BT = request.tokens_BT.to(device);
+  request.positions_BQ = request.positions_BQ.to(device);
+  return request;
 }
 
 // The first head with a bias and the first without, of each layer.
 std::vector<BenchInput> trained_inputs(const KernelBenchOptions& options) {
-  const Decoder decoder = load_decoder(Checkpoint::open(options.checkpoint_path));
+  const Checkpoint checkpoint = Checkpoint::open(options.checkpoint_path);
+  const c10::Device device = open_device(options.device);
+  const Decoder decoder = load_decoder(checkpoint, checkpoint.config(), at::kFloat, device);
   const std::vector<bool> has_position = decoder.head_has_position();
   std::vector<std::int64_t> chosen;
   for (const bool wanted : {true, false}) {
@@ -37,7 +43,7 @@ std::vector<BenchInput> trained_inputs(const KernelBenchOptions& options) {
     if (found != has_position.end()) chosen.push_back(found - has_position.begin());
   }
   std::vector<BenchInput> inputs;
-  EvaluationRequest request = request_of(options.sample, decoder.config());
+  EvaluationRequest request = request_of(options.sample, decoder.config(), device);
   request.on_attend = [&](std::int64_t layer, const AttendRequest& attention) {
     if (!uncovered_by_streaming(attention).empty() || attention.normalizer.adaptive) {
       throw Error("the heads of a model of " + decoder.config().transform_name() +
@@ -73,9 +79,12 @@ std::vector<KernelTiming> time_kernels(const KernelBenchOptions& options,
     const std::vector<KernelTiming> timed = time_input(input, options.repeats, options.threads);
     timings.insert(timings.end(), timed.begin(), timed.end());
   };
+  const c10::Device device = open_device(options.device);
   at::set_num_threads(options.threads);
   for (const double std : options.stds) {
-    time(random_bench_input(options.length, options.head_dim, std, options.alpha));
+    BenchInput input = random_bench_input(options.length, options.head_dim, std, options.alpha);
+    for (at::Tensor* tensor : {&input.q_TD, &input.k_TD, &input.v_TD}) *tensor = tensor->to(device);
+    time(input);
   }
   if (!options.checkpoint_path.empty()) {
     for (const BenchInput& input : trained_inputs(options)) time(input);
@@ -86,16 +95,20 @@ std::vector<KernelTiming> time_kernels(const KernelBenchOptions& options,
 EndToEndTiming time_model(const std::string& checkpoint_path, const Sample& sample, const OpenOptions& options,
                           std::int64_t repeats) {
   if (options.threads > 0) at::set_num_threads(options.threads);
-  const Decoder decoder = load_decoder(Checkpoint::open(checkpoint_path), parse_compute_dtype(options.dtype));
-  EvaluationRequest request = request_of(sample, decoder.config());
+  const c10::Device device = open_device(options.device, options.dtype == "tf32");
+  const Checkpoint checkpoint = Checkpoint::open(checkpoint_path);
+  const Decoder decoder = load_decoder(checkpoint, checkpoint.config(), parse_compute_dtype(options.dtype), device);
+  EvaluationRequest request = request_of(sample, decoder.config(), device);
   request.path = parse_attention_path(options.attention_path);
-  decoder.logits(decoder.hidden(request)[0]);
+  // Work on a device is waited for by reading from it.
+  const auto pass = [&] { decoder.logits(decoder.hidden(request)[0]).cpu(); };
+  pass();
   std::vector<std::pair<double, double>> rounds;  // seconds, of which in attention
   for (std::int64_t round = 0; round < repeats; ++round) {
     double attention = 0;
     request.attention_seconds = &attention;
     const auto start = std::chrono::steady_clock::now();
-    decoder.logits(decoder.hidden(request)[0]);
+    pass();
     rounds.emplace_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), attention);
   }
   std::sort(rounds.begin(), rounds.end());

@@ -21,6 +21,7 @@
 #include "checkpoint/inference_change.h"
 #include "checkpoint/memory.h"
 #include "model/batch.h"
+#include "model/device.h"
 #include "model/judge.h"
 #include "model/weights.h"
 
@@ -42,7 +43,7 @@ class ModelPredictor final : public Predictor {
     info_.positions = config.positions_name();
     info_.max_positions = config.max_positions;
     info_.rows_depend_on_length = config.rows_depend_on_length();
-    info_.dtype = model_->dtype() == at::kDouble ? "float64" : "float32";
+    if (info_.dtype.empty()) info_.dtype = model_->dtype() == at::kDouble ? "float64" : "float32";
   }
 
   const PredictorInfo& info() const override { return info_; }
@@ -68,7 +69,7 @@ class ModelPredictor final : public Predictor {
   }
 
   std::int64_t predicted_bytes(std::int64_t rows, std::int64_t tokens, std::int64_t scored) const override {
-    const std::int64_t element_bytes = model_->dtype() == at::kDouble ? 8 : 4;
+    const auto element_bytes = static_cast<std::int64_t>(at::elementSize(model_->dtype()));
     return predicted_evaluation_bytes(model_->config(), element_bytes, rows, tokens, scored) + weights_bytes_;
   }
 
@@ -241,10 +242,12 @@ AttentionPath parse_attention_path(const std::string& name) {
 }
 
 at::ScalarType parse_compute_dtype(const std::string& name) {
-  if (name == "float32") return at::kFloat;
+  if (name == "float32" || name == "tf32") return at::kFloat;
   if (name == "float64") return at::kDouble;
-  throw Error("dtype '" + printable(name) + "' is not known" + did_you_mean(name, {"float32", "float64"}) +
-              "; use float32 or float64");
+  if (name == "bfloat16") return at::kBFloat16;
+  throw Error("dtype '" + printable(name) + "' is not known" +
+              did_you_mean(name, {"float32", "float64", "bfloat16", "tf32"}) +
+              "; use float32, float64, bfloat16 or tf32");
 }
 
 DecoderConfig inference_config(const Checkpoint& checkpoint, const OpenOptions& options) {
@@ -255,20 +258,19 @@ DecoderConfig inference_config(const Checkpoint& checkpoint, const OpenOptions& 
 std::unique_ptr<Predictor> open_predictor(const std::string& checkpoint_path, const OpenOptions& options) {
   const AttentionPath path = parse_attention_path(options.attention_path);
   const at::ScalarType dtype = parse_compute_dtype(options.dtype);
-  if (options.device != "cpu") {
-    throw Error("device '" + printable(options.device) + "' is not available in this build; use cpu");
-  }
+  const c10::Device device = open_device(options.device, options.dtype == "tf32");
   if (options.threads > 0) at::set_num_threads(options.threads);
   const Checkpoint checkpoint = Checkpoint::open(checkpoint_path);
-  std::unique_ptr<SequenceModel> model = load_model(checkpoint, inference_config(checkpoint, options), dtype);
+  std::unique_ptr<SequenceModel> model = load_model(checkpoint, inference_config(checkpoint, options), dtype, device);
 
   PredictorInfo info;
   info.name = checkpoint.name();
   info.checkpoint_sha256 = checkpoint.sha256();
-  info.device = "cpu";
+  info.device = device.is_cuda() ? "cuda" : "cpu";
+  info.dtype = options.dtype;
   info.attention_path = options.attention_path;
   info.train_length = checkpoint.origin().train_length;
-  const std::int64_t weights_bytes = converted_bytes(checkpoint, dtype == at::kDouble ? 8 : 4);
+  const std::int64_t weights_bytes = converted_bytes(checkpoint, static_cast<std::int64_t>(at::elementSize(dtype)));
   return std::make_unique<ModelPredictor>(std::move(model), std::move(info), path, weights_bytes);
 }
 

@@ -11,7 +11,8 @@
 
 namespace lenbench {
 
-// `info` is shown as it is, except that the model fills num_parameters, vocab_size, transform, positions, dtype.
+// `info` is shown as it is, except that the model fills num_parameters, vocab_size, transform, positions, and dtype
+// where it is empty.
 std::unique_ptr<Predictor> make_predictor(std::unique_ptr<SequenceModel> model, PredictorInfo info, AttentionPath path);
 std::unique_ptr<Predictor> make_predictor(Decoder decoder, PredictorInfo info, AttentionPath path);
 
@@ -28,7 +29,7 @@ bool says_out_of_memory(const std::string& message);
 
 // "auto", "reference", "streaming". Throws Error for another name.
 AttentionPath parse_attention_path(const std::string& name);
-// "float32", "float64". Throws Error for another name.
+// "float32", "float64", "bfloat16"; "tf32" computes in float32 (device.h). Throws Error for another name.
 at::ScalarType parse_compute_dtype(const std::string& name);
 
 }  // namespace lenbench

@@ -1,4 +1,4 @@
-// RMSNorm with one pass forward and one backward on the CPU; plain ATen elsewhere.
+// RMSNorm with one pass forward and one backward on the CPU; plain ATen elsewhere and in bfloat16.
 #include "model/rms_norm.h"
 
 #include <ATen/Dispatch.h>
@@ -119,9 +119,11 @@ struct RmsNormFunction : torch::autograd::Function<RmsNormFunction> {
 }  // namespace
 
 at::Tensor rms_norm(const at::Tensor& x, const at::Tensor& weight_E, double eps, double offset) {
-  if (!x.is_cpu()) {
-    const at::Tensor mean_square = x.square().mean(-1, true);
-    return x * (mean_square + eps).rsqrt() * (weight_E + offset);
+  if (!x.is_cpu() || x.scalar_type() == at::kBFloat16) {
+    // Squares and their mean need more than bfloat16's 8 bits.
+    const at::Tensor wide = x.scalar_type() == at::kBFloat16 ? x.to(at::kFloat) : x;
+    const at::Tensor normal = wide * (wide.square().mean(-1, true) + eps).rsqrt();
+    return (normal * (weight_E.to(wide.scalar_type()) + offset)).to(x.scalar_type());
   }
   if (at::GradMode::is_enabled() && (x.requires_grad() || weight_E.requires_grad())) {
     return RmsNormFunction::apply(x.contiguous(), weight_E.contiguous(), eps, offset);

@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "checkpoint/safetensors.h"
+#include "model/device.h"
 #include "model/predictor.h"
 #include "model/weights.h"
 
@@ -117,17 +118,18 @@ void compare_attention(const std::string& path, const DecoderConfig& config, con
 VerifyResult verify_checkpoint(const std::string& checkpoint_path, const std::string& expected_path,
                                const std::string& attention_path, const OpenOptions& options) {
   const at::NoGradGuard no_grad;
+  const c10::Device device = open_device(options.device, options.dtype == "tf32");
   if (options.threads > 0) at::set_num_threads(options.threads);
   const Checkpoint checkpoint = Checkpoint::open(checkpoint_path);
   const DecoderConfig config = inference_config(checkpoint, options);
   const Expected expected = read_expected(expected_path, config);
-  const Decoder decoder = load_decoder(checkpoint, config, parse_compute_dtype(options.dtype));
+  const Decoder decoder = load_decoder(checkpoint, config, parse_compute_dtype(options.dtype), device);
 
   std::vector<HeadStats> stats(static_cast<std::size_t>(config.num_layers * config.num_heads));
   EvaluationRequest request;
   const std::int64_t batch = expected.tokens_BT.size(0), tokens = expected.tokens_BT.size(1);
-  request.tokens_BT = expected.tokens_BT;
-  request.positions_BQ = at::arange(tokens, expected.tokens_BT.options()).expand({batch, tokens});
+  request.tokens_BT = expected.tokens_BT.to(device);
+  request.positions_BQ = at::arange(tokens, request.tokens_BT.options()).expand({batch, tokens});
   request.path = parse_attention_path(options.attention_path);
   if (!attention_path.empty()) {
     request.probe = ProbeRows::kAll;
@@ -136,7 +138,7 @@ VerifyResult verify_checkpoint(const std::string& checkpoint_path, const std::st
   }
   const at::Tensor hidden_NE = decoder.hidden(request).flatten(0, 1);
   const at::Tensor difference =
-      (decoder.logits(hidden_NE).to(at::kDouble) - expected.logits_BTV.flatten(0, 1)).abs().flatten();
+      (decoder.logits(hidden_NE).to(at::kCPU, at::kDouble) - expected.logits_BTV.flatten(0, 1)).abs().flatten();
 
   VerifyResult result;
   // NaN counts as the largest difference; argmax finds it first.

@@ -90,7 +90,7 @@ namespace {
 
 // What make_model() takes: converted to `dtype`, or as stored where checkpoint/memory.h says that it is kept so.
 std::vector<NamedTensor> load_parameters(const Checkpoint& checkpoint, const DecoderConfig& config,
-                                         at::ScalarType dtype) {
+                                         at::ScalarType dtype, at::Device device) {
   checkpoint.check_finite();
   std::vector<NamedTensor> parameters = stored_parameters(checkpoint, config);
   const bool converts = converts_when_loaded(checkpoint);
@@ -105,21 +105,23 @@ std::vector<NamedTensor> load_parameters(const Checkpoint& checkpoint, const Dec
     }
     if (converts) tensor = converted;
   }
+  for (auto& [name, tensor] : parameters) tensor = tensor.to(device);
   return parameters;
 }
 
 }  // namespace
 
 std::unique_ptr<SequenceModel> load_model(const Checkpoint& checkpoint, const DecoderConfig& config,
-                                          at::ScalarType dtype) {
-  return make_model(config, load_parameters(checkpoint, config, dtype), dtype);
+                                          at::ScalarType dtype, at::Device device) {
+  return make_model(config, load_parameters(checkpoint, config, dtype, device), dtype);
 }
 
-Decoder load_decoder(const Checkpoint& checkpoint, const DecoderConfig& config, at::ScalarType dtype) {
+Decoder load_decoder(const Checkpoint& checkpoint, const DecoderConfig& config, at::ScalarType dtype,
+                     at::Device device) {
   if (config.item_classes > 0) {
     throw Error(printable(checkpoint.files().folder) + ": a model of sets; this needs a decoder, which reads tokens");
   }
-  return Decoder(config, load_parameters(checkpoint, config, dtype), dtype);
+  return Decoder(config, load_parameters(checkpoint, config, dtype, device), dtype);
 }
 
 Decoder load_decoder(const Checkpoint& checkpoint, at::ScalarType dtype) {

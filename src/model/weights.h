@@ -19,14 +19,15 @@ at::Tensor to_mapped_tensor(const TensorView& view);
 // The parameters of `config` as views of the mapped files, of their stored types.
 std::vector<NamedTensor> stored_parameters(const Checkpoint& checkpoint, const DecoderConfig& config);
 
-// The model of a checkpoint on the CPU, computing in `dtype` (fp32 or fp64); kept as checkpoint/memory.h says. `config`
-// is the checkpoint's, or a change of it at inference of which every parameter is in the checkpoint. Throws Error
-// naming the first tensor with a NaN or infinity, as stored or after conversion.
+// The model of a checkpoint, computing in `dtype` (fp32, fp64 or bfloat16) on `device`; kept as checkpoint/memory.h
+// says. `config` is the checkpoint's, or a change of it at inference of which every parameter is in the checkpoint.
+// Throws Error naming the first tensor with a NaN or infinity, as stored or after conversion.
 std::unique_ptr<SequenceModel> load_model(const Checkpoint& checkpoint, const DecoderConfig& config,
-                                          at::ScalarType dtype);
+                                          at::ScalarType dtype, at::Device device = at::kCPU);
 // The same of a checkpoint that holds a decoder; Error for a model of sets.
 Decoder load_decoder(const Checkpoint& checkpoint, at::ScalarType dtype = at::kFloat);
-Decoder load_decoder(const Checkpoint& checkpoint, const DecoderConfig& config, at::ScalarType dtype);
+Decoder load_decoder(const Checkpoint& checkpoint, const DecoderConfig& config, at::ScalarType dtype,
+                     at::Device device = at::kCPU);
 
 // Writes config.json, origin.json and model.safetensors (in this order, each atomically) to `folder`, which is created.
 // Weights are stored as `stored`: F32 or F64 of a model of that type reads back bit for bit; F16 and BF16 round to

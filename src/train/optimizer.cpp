@@ -16,7 +16,7 @@ AdamW::AdamW(const std::vector<std::pair<std::string, at::Tensor>>& parameters, 
     parameters_.push_back(parameter);
     means_.push_back(at::zeros_like(parameter.detach()));
     squares_.push_back(at::zeros_like(parameter.detach()));
-    steps_.push_back(at::zeros({}, at::kFloat));
+    steps_.push_back(at::zeros({}, parameter.detach().options().dtype(at::kFloat)));
   }
 }
 

@@ -44,7 +44,10 @@ TrainPosition position_of(const SafetensorsFile& file) {
 void save_train_state(const std::string& folder, const TrainPosition& position,
                       const std::map<std::string, at::Tensor>& tensors) {
   std::map<std::string, TensorSource> sources;
-  for (const auto& [name, tensor] : tensors) {
+  // Copies on the CPU live until all is written.
+  std::map<std::string, at::Tensor> here;
+  for (const auto& [name, tensor] : tensors) here[name] = tensor.cpu().contiguous();
+  for (const auto& [name, tensor] : here) {
     const auto bytes = static_cast<std::size_t>(tensor.nbytes());
     sources[name] = {stored_dtype(tensor),
                      tensor.sizes().vec(),
@@ -68,7 +71,9 @@ TrainPosition load_train_state(const std::string& folder, std::map<std::string, 
       throw Error(file.path() + ": no " + dtype_name(stored_dtype(tensor)) + " tensor '" + name + "' of shape " +
                   wanted + ": the state belongs to another recipe; remove it to start over");
     }
-    std::memcpy(tensor.mutable_data_ptr(), found->second.bytes.data(), found->second.bytes.size());
+    const at::Tensor here = at::empty(tensor.sizes(), tensor.options().device(at::kCPU));
+    std::memcpy(here.mutable_data_ptr(), found->second.bytes.data(), found->second.bytes.size());
+    tensor.copy_(here);
   }
   return position_of(file);
 }

@@ -24,6 +24,7 @@
 #include "base/numbers.h"
 #include "checkpoint/checkpoint.h"
 #include "model/decoder.h"
+#include "model/device.h"
 #include "model/weights.h"
 #include "train/data.h"
 #include "train/optimizer.h"
@@ -55,6 +56,7 @@ class Trainer {
   Trainer(const TrainOptions& options, const std::function<void(const TrainProgress&)>& progress)
       : options_(options),
         parallel_(options.member),
+        device_(open_device(options.device)),
         progress_(progress),
         recipe_(read_recipe(options.recipe_path)),
         checkpoint_name_(recipe_.name),
@@ -64,6 +66,9 @@ class Trainer {
       throw Error("--dtype is '" + options.dtype + "'; train in float32 or float64");
     }
     if (options.dtype == "float64") dtype_ = at::kDouble;
+    if (!device_.is_cpu() && parallel_.world() > 1) {
+      throw Error("--device " + options.device + ": several ranks train on CPUs only; leave out --jobs and launchers");
+    }
     if (options.seed && *options.seed != recipe_.seed) {
       recipe_.seed = *options.seed;
       checkpoint_name_ = seeded_name(recipe_.name, recipe_.seed);
@@ -168,6 +173,11 @@ class Trainer {
 
   void start_attempt_weights() {
     model_ = make_model(config_, initial_parameters(config_, position_.seed, init_options(recipe_.init), dtype_));
+    if (!device_.is_cpu()) {
+      std::vector<NamedTensor> there = model_->parameters();
+      for (auto& [name, parameter] : there) parameter = parameter.to(device_);
+      model_ = make_model(config_, std::move(there));
+    }
     for (const auto& [name, parameter] : model_->parameters()) parameter.set_requires_grad(true);
     optimizer_.emplace(model_->parameters(), recipe_.optimizer);
   }
@@ -353,6 +363,7 @@ class Trainer {
   TrainOptions options_;
   Parallel parallel_;
   at::ScalarType dtype_ = at::kFloat;
+  at::Device device_;
   std::function<void(const TrainProgress&)> progress_;
   Recipe recipe_;
   std::string checkpoint_name_;

@@ -22,8 +22,9 @@ at::Tensor tensor_of(const std::vector<std::int64_t>& values) {
 }  // namespace
 
 Judged judge(const SequenceModel& model, const TrainBatch& batch) {
-  const at::Tensor tokens_BT = tensor_of(batch.ids).view({batch.rows, batch.tokens});
-  return {model.forward(tokens_BT, tensor_of(batch.scored_flat)), tensor_of(batch.targets)};
+  const at::Device device = model.parameters().front().second.device();
+  const at::Tensor tokens_BT = tensor_of(batch.ids).view({batch.rows, batch.tokens}).to(device);
+  return {model.forward(tokens_BT, tensor_of(batch.scored_flat).to(device)), tensor_of(batch.targets).to(device)};
 }
 
 at::Tensor right_rows(const Judged& judged) { return judged.logits_NV.argmax(-1).eq(judged.targets_N); }
@@ -39,7 +40,7 @@ Validation validate(const SequenceModel& model, const std::vector<Sample>& sampl
     const Judged judged = judge(model, pack({samples.begin() + static_cast<std::ptrdiff_t>(first),
                                              samples.begin() + static_cast<std::ptrdiff_t>(last)}));
     const auto tokens = static_cast<double>(judged.targets_N.numel());
-    const at::Tensor rows = right_rows(judged).contiguous();
+    const at::Tensor rows = right_rows(judged).cpu().contiguous();
     const bool* row = rows.const_data_ptr<bool>();
     for (std::size_t i = first; i < last; ++i) {
       const std::ptrdiff_t judged_rows = std::ssize(samples[i].scored);

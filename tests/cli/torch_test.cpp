@@ -20,6 +20,34 @@ Surroundings bundled() {
   return where;
 }
 
+// On a machine with a CUDA device and LibTorch's part for it, the commands run.
+TEST(Devices, CudaIsUsedOrSaysInOneLineWhatIsMissing) {
+  const TempFolder folder;
+  const std::string model = kModels + "asentmax-nape";
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"run", model, "--lengths", "64", "--samples", "2"},
+        {"verify", model, model + "/expected.safetensors"},
+        {"bench", "--length", "64", "--repeats", "1"},
+        {"bench", model, "--end-to-end", "--length", "64", "--repeats", "1"},
+        {"audit", "recall-asentmax-nape", "--lengths", "64", "--samples", "2"},
+        {"train", "recall-asentmax-nape", "-o", folder.path("trained")}}) {
+    std::vector<std::string> words = command;
+    words.insert(words.end(), {"--device", "cuda"});
+    const Outcome outcome = lenbench(words, bundled());
+    if (outcome.code == 0) continue;
+    EXPECT_EQ(outcome.code, 2) << words[0] << outcome.err;
+    EXPECT_EQ(outcome.err.rfind("lenbench: error: device cuda: ", 0), 0U) << words[0] << outcome.err;
+    EXPECT_EQ(lines_of(outcome.err).size(), 1U) << words[0] << outcome.err;
+    EXPECT_FALSE(std::filesystem::exists(folder.path("trained")));
+  }
+  const Outcome tf32 = lenbench({"run", model, "--lengths", "64", "--samples", "2", "--dtype", "tf32"}, bundled());
+  EXPECT_EQ(tf32.code, 2);
+  EXPECT_NE(tf32.err.find("--dtype tf32 is for CUDA devices"), std::string::npos) << tf32.err;
+  const Outcome other = lenbench({"verify", model, "x", "--device", "tpu"}, bundled());
+  EXPECT_EQ(other.code, 2);
+  EXPECT_NE(other.err.find("--device is 'tpu'"), std::string::npos) << other.err;
+}
+
 TEST(TorchRun, RecordsSayWhereHeadsLookForRightAndWrongAnswers) {
   const TempFolder folder;
   const std::string path = folder.path("r.jsonl");
