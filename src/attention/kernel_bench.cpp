@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <ctime>
 #include <functional>
 
 #include "attention/attend.h"
@@ -54,9 +55,18 @@ class KernelCall {
     problem_.threads = threads;
   }
 
-  void run() {
+  void run(const kernels::StreamingOptions& options = {}) {
     kernels::attend_streaming(problem_, {out_TD_.data_ptr<float>(), 0, 0, out_TD_.size(1)},
-                              {entropy_.data(), support_.data(), sink_.data(), top_.data(), nullptr}, {}, &counters_);
+                              {entropy_.data(), support_.data(), sink_.data(), top_.data(), nullptr}, options,
+                              &counters_);
+  }
+
+  void certify(KernelTiming& timing) {
+    kernels::StreamingOptions options;
+    options.certify = true;
+    run(options);
+    timing.certified_pairs = counters_.certified_pairs;
+    timing.least_margin = static_cast<double>(counters_.least_margin);
   }
 
   // After a run: what it visited, and how far the weights of a row are from summing to 1 (with values of 1).
@@ -66,6 +76,7 @@ class KernelCall {
     for (const std::int32_t keys : support_) support += keys;
     timing.mean_support = support / static_cast<double>(rows_);
     timing.scored_share = static_cast<double>(counters_.scored_pairs) / pairs;
+    timing.screened_share = static_cast<double>(counters_.screened_pairs) / pairs;
     timing.pushes_per_row = static_cast<double>(counters_.pushed_scores) / static_cast<double>(rows_);
     const at::Tensor ones_TD = at::ones_like(v_TD_);
     problem_.v = view(ones_TD);
@@ -88,6 +99,12 @@ class KernelCall {
   kernels::Problem<float> problem_;
   kernels::StreamingCounters counters_;
 };
+
+// Seconds of the process, so that other work on the machine does not count, or of the clock on the wall.
+double seconds_now(bool process_time) {
+  if (process_time) return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 at::Tensor head_of(const at::Tensor& x_TD) { return x_TD.contiguous().unsqueeze(0).unsqueeze(0); }
 
@@ -113,14 +130,14 @@ BenchInput random_bench_input(std::int64_t length, std::int64_t head_dim, double
 }
 
 std::vector<KernelTiming> time_side_by_side(const std::string& input, const std::vector<Contestant>& contestants,
-                                            std::int64_t repeats) {
+                                            std::int64_t repeats, bool process_time) {
   for (const Contestant& contestant : contestants) contestant.run();
   std::vector<std::vector<double>> seconds(contestants.size()), speed(contestants.size());
   for (std::int64_t round = 0; round < repeats; ++round) {
     for (std::size_t i = 0; i < contestants.size(); ++i) {
-      const auto start = std::chrono::steady_clock::now();
+      const double start = seconds_now(process_time);
       contestants[i].run();
-      seconds[i].push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+      seconds[i].push_back(seconds_now(process_time) - start);
       speed[i].push_back(seconds[0].back() / seconds[i].back());
     }
   }
@@ -137,9 +154,9 @@ std::vector<KernelTiming> time_side_by_side(const std::string& input, const std:
   return timings;
 }
 
-std::vector<KernelTiming> time_input(const BenchInput& input, std::int64_t repeats, int threads) {
+std::vector<KernelTiming> time_input(const BenchInput& input, std::int64_t repeats, int threads, bool certify) {
   const at::NoGradGuard no_grad;
-  if (input.q_TD.is_cuda()) return time_side_by_side(input.name, cuda_contestants(input), repeats);
+  if (input.q_TD.is_cuda()) return time_side_by_side(input.name, cuda_contestants(input), repeats, false);
   const at::Tensor q = head_of(input.q_TD), k = head_of(input.k_TD), v = head_of(input.v_TD);
   const at::Tensor q_half = q.to(at::kBFloat16), k_half = k.to(at::kBFloat16), v_half = v.to(at::kBFloat16);
   const auto sdpa = [](const at::Tensor& q_1, const at::Tensor& k_1, const at::Tensor& v_1) {
@@ -151,7 +168,10 @@ std::vector<KernelTiming> time_input(const BenchInput& input, std::int64_t repea
       {"sdpa bfloat16", [&] { sdpa(q_half, k_half, v_half); }, {}},
       {"lenbench softmax", [&] { softmax.run(); }, [&](KernelTiming& timing) { softmax.describe(timing); }},
       {fmt::format("lenbench entmax {:g}", input.alpha), [&] { entmax.run(); },
-       [&](KernelTiming& timing) { entmax.describe(timing); }}};
+       [&](KernelTiming& timing) {
+         entmax.describe(timing);
+         if (certify) entmax.certify(timing);
+       }}};
   AttendRequest reference;
   if (input.q_TD.size(0) <= kLongestReference) {
     reference.q_BHQD = q;
@@ -164,7 +184,9 @@ std::vector<KernelTiming> time_input(const BenchInput& input, std::int64_t repea
     reference.path = AttentionPath::kReference;
     contestants.push_back({fmt::format("reference entmax {:g}", input.alpha), [&] { attend(reference); }, {}});
   }
-  return time_side_by_side(input.name, contestants, repeats);
+  std::vector<KernelTiming> timings = time_side_by_side(input.name, contestants, repeats, threads == 1);
+  for (KernelTiming& timing : timings) timing.instructions = kernels::kernel_variant();
+  return timings;
 }
 
 }  // namespace lenbench

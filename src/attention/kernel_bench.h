@@ -25,7 +25,7 @@ BenchInput random_bench_input(std::int64_t length, std::int64_t head_dim, double
 
 // Times every kernel on `input` (ATen's with the threads it is set to, which the caller keeps equal): each once to warm
 // up, then `repeats` rounds of one call each.
-std::vector<KernelTiming> time_input(const BenchInput& input, std::int64_t repeats, int threads);
+std::vector<KernelTiming> time_input(const BenchInput& input, std::int64_t repeats, int threads, bool certify = false);
 
 // A kernel with its inputs. `run` returns when the work is done; `describe`, if there is one, fills what is known of
 // the result.
@@ -35,9 +35,10 @@ struct Contestant {
   std::function<void(KernelTiming&)> describe;
 };
 
-// Runs each once to warm up, then `repeats` rounds of one call each; speeds are against the first.
+// Runs each once to warm up, then `repeats` rounds of one call each; speeds are against the first. `process_time`:
+// seconds of the process, which other work on the machine does not lengthen; for one thread. Else of the clock.
 std::vector<KernelTiming> time_side_by_side(const std::string& input, const std::vector<Contestant>& contestants,
-                                            std::int64_t repeats);
+                                            std::int64_t repeats, bool process_time);
 
 // For an input on a CUDA device: ATen's fused attention in fp32 and bfloat16, and the streaming path's softmax and
 // entmax.

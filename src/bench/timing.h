@@ -18,6 +18,7 @@ struct KernelBenchOptions {
   std::int64_t repeats = 5;
   std::string device = "cpu";  // "cpu", "cuda", "cuda:N"
   int threads = 1;
+  bool certify = false;  // also score every pair that the entmax kernel left out
 };
 
 // Medians over rounds, each with its smallest and largest value.
@@ -30,9 +31,12 @@ struct KernelTiming {
   std::string input;   // "std 4", "all equal", "layer 1 head 4 (no position)"
   std::string kernel;  // "sdpa float32", "sdpa bfloat16", "lenbench softmax", "lenbench entmax 1.5", "reference ..."
   Spread seconds;
-  Spread speed;  // seconds of "sdpa float32" in the same round over this kernel's: above 1 is faster
-  // Of lenbench's kernels; negative: not known.
-  double mean_support = -1, scored_share = -1, pushes_per_row = -1, sum_error = -1;
+  Spread speed;              // seconds of "sdpa float32" in the same round over this kernel's: above 1 is faster
+  std::string instructions;  // instruction set of lenbench's kernels
+  // Of lenbench's kernels; negative: not known. screened_share: pairs looked at by rounded dot products.
+  double mean_support = -1, scored_share = -1, screened_share = -1, pushes_per_row = -1, sum_error = -1;
+  std::int64_t certified_pairs = -1;  // pairs left out and scored after all; -1: not asked for
+  double least_margin = 0;            // units of score up to the threshold: at least 0 where every one was out of reach
 };
 
 struct EndToEndTiming {

@@ -45,10 +45,26 @@ std::string kernel_table(const std::vector<KernelTiming>& timings) {
     rows.push_back({timing.input, timing.kernel, duration(timing.seconds.median),
                     fmt::format("{:.2f} [{:.2f}, {:.2f}]", timing.speed.median, timing.speed.low, timing.speed.high),
                     known(timing.mean_support, "{:.1f}"), known(timing.scored_share * 100, "{:.1f}"),
-                    known(timing.pushes_per_row, "{:.1f}"), known(timing.sum_error, "{:.1e}")});
+                    known(timing.screened_share * 100, "{:.1f}"), known(timing.pushes_per_row, "{:.1f}"),
+                    known(timing.sum_error, "{:.1e}")});
   }
   return markdown_table(
-      {"input", "kernel", "median", "speed [low, high]", "support", "scored %", "pushes", "sum error"}, rows);
+      {"input", "kernel", "median", "speed [low, high]", "support", "scored %", "screened %", "pushes", "sum error"},
+      rows);
+}
+
+// What --certify found, a line for each input.
+std::string certificates(const std::vector<KernelTiming>& timings) {
+  std::string text;
+  for (const KernelTiming& timing : timings) {
+    if (timing.certified_pairs < 0) continue;
+    text += timing.certified_pairs == 0
+                ? fmt::format("{}, {}: nothing was left out\n", timing.input, timing.kernel)
+                : fmt::format("{}, {}: {} pairs left out were scored; least distance below the threshold {:.3g}{}\n",
+                              timing.input, timing.kernel, timing.certified_pairs, timing.least_margin,
+                              timing.least_margin < 0 ? ": WRONG" : "");
+  }
+  return text.empty() ? text : "\n" + text;
 }
 
 class Bench : public Command {
@@ -62,6 +78,7 @@ class Bench : public Command {
     flags.value("--task", task_, "NAME", "What the trained heads look at, with parameters as in --tasks of run");
     flags.flag("--end-to-end", end_to_end_, "Time whole passes of CKPT over one sample instead");
     flags.value("--attention-path", path_, "NAME", "With --end-to-end: auto, reference or streaming");
+    flags.flag("--certify", certify_, "Score every pair that entmax left out; exit 1 where one was within reach");
     flags.value("--repeats", repeats_, "N", "Rounds; medians and extremes are shown");
     flags.value("--device", device_, "NAME", "cpu, cuda or cuda:N");
     flags.value("--threads", threads_, "N", "CPU threads");
@@ -71,7 +88,7 @@ class Bench : public Command {
   int run(const Parsed& parsed) override {
     if (parsed.has("--attention-path") && !end_to_end_)
       throw Error("--attention-path changes nothing without --end-to-end");
-    for (const char* flag : {"--head-dim", "--std", "--alpha"}) {
+    for (const char* flag : {"--head-dim", "--std", "--alpha", "--certify"}) {
       if (parsed.has(flag) && end_to_end_) throw Error(std::string(flag) + " changes nothing with --end-to-end");
     }
     if (parsed.has("--task") && models_.empty()) throw Error("--task changes nothing without a checkpoint");
@@ -84,6 +101,7 @@ class Bench : public Command {
     options.alpha = parse_real(alpha_, "--alpha");
     if (!(options.alpha > 1 && options.alpha <= 2))
       throw Error("--alpha is " + alpha_ + "; it must be above 1, at most 2");
+    options.certify = certify_;
     options.repeats = parse_at_least(repeats_, "--repeats", 1);
     options.threads = static_cast<int>(std::min<std::int64_t>(parse_at_least(threads_, "--threads", 1), 4096));
     if (!stds_.empty()) options.stds.clear();
@@ -109,19 +127,26 @@ class Bench : public Command {
     line.clear();
     if (!json_) {
       print_out(fmt::format(
-          "causal, one head, forward, {} tokens, head size {} (random inputs), {} thread{}, {} rounds\n"
+          "causal, one head, forward, {} tokens, head size {} (random inputs), {} thread{} of {}, {} rounds\n"
+          "median: {}\n"
           "speed: time of sdpa float32 (causal softmax, no bias) in the same round over this one's; "
           "medians and extremes\n"
-          "support: keys with weight above 0 a row; scored %: keys whose score was computed, of all visible; pushes: "
-          "keys\n"
-          "a row kept as candidates of its support; sum error: largest distance of a row's weights from the sum 1\n\n",
-          options.length, options.head_dim, options.threads, options.threads == 1 ? "" : "s", options.repeats));
-      print_out(kernel_table(timings));
-      return 0;
+          "support: keys with weight above 0 a row; scored %: keys whose score was computed, of all visible; "
+          "screened %:\n"
+          "keys whose score was bounded with bytes first; pushes: keys a row kept as candidates of its support; sum "
+          "error:\n"
+          "largest distance of a row's weights from the sum 1\n\n",
+          options.length, options.head_dim, options.threads, options.threads == 1 ? "" : "s",
+          timings.front().instructions, options.repeats,
+          options.threads == 1 ? "CPU time, so that other work on the machine does not count" : "time"));
+      print_out(kernel_table(timings) + certificates(timings));
+      return within_reach(timings);
     }
     ordered_json all = {{"length", options.length},
                         {"head_dim", options.head_dim},
                         {"threads", options.threads},
+                        {"instructions", timings.front().instructions},
+                        {"clock", options.threads == 1 ? "cpu" : "wall"},
                         {"repeats", options.repeats},
                         {"timings", ordered_json::array()}};
     for (const KernelTiming& timing : timings) {
@@ -131,11 +156,22 @@ class Bench : public Command {
                                 {"speed", spread_json(timing.speed)},
                                 {"mean_support", known_json(timing.mean_support)},
                                 {"scored_share", known_json(timing.scored_share)},
+                                {"screened_share", known_json(timing.screened_share)},
                                 {"pushes_per_row", known_json(timing.pushes_per_row)},
                                 {"sum_error", known_json(timing.sum_error)}});
+      if (timing.certified_pairs < 0) continue;
+      all["timings"].back()["certified_pairs"] = timing.certified_pairs;
+      all["timings"].back()["least_margin"] =
+          timing.certified_pairs == 0 ? ordered_json() : ordered_json(timing.least_margin);
     }
     print_out(dump_json(all) + "\n");
-    return 0;
+    return within_reach(timings);
+  }
+
+  // Exit code: 1 where a pair was left out that must not be.
+  static int within_reach(const std::vector<KernelTiming>& timings) {
+    return std::any_of(timings.begin(), timings.end(),
+                       [](const KernelTiming& timing) { return timing.least_margin < 0; });
   }
 
   int time_whole(const KernelBenchOptions& options) {
@@ -165,7 +201,7 @@ class Bench : public Command {
   std::vector<std::string> models_, stds_;
   std::string length_ = "4096", head_dim_ = "32", alpha_ = "1.5", task_ = "recall", path_ = "auto", repeats_ = "5";
   std::string threads_ = "1", device_ = "cpu";
-  bool end_to_end_ = false, json_ = false;
+  bool end_to_end_ = false, json_ = false, certify_ = false;
 };
 
 }  // namespace
@@ -174,6 +210,7 @@ CommandEntry bench_command() {
   return {"bench", "Time attention kernels beside ATen's, on random and trained heads, or a whole model",
           "lenbench bench --length 16384 --head-dim 64\n"
           "lenbench bench recall-asentmax-nape --length 16384 --std 4\n"
+          "lenbench bench recall-asentmax-nape --length 4096 --certify\n"
           "lenbench bench recall-asentmax-nape --end-to-end --length 65536 --threads 2",
           [] { return std::unique_ptr<Command>(std::make_unique<Bench>()); }, "checkpoints"};
 }

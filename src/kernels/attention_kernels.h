@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 namespace lenbench::kernels {
@@ -52,15 +53,22 @@ struct RowStats {
 // Which ways are open. All settings give the same weights (`dense` up to rounding, the others bit for bit); the
 // switches exist so that tests can compare them.
 struct StreamingOptions {
-  bool windows = true;           // ALiBi heads: leave out keys whose weight is proven 0
-  bool duplicates = true;        // slope-0 heads with few distinct (k, v) rows: attend over those, with multiplicities
-  bool dense = true;             // slope-0 entmax rows of which a sample says that much survives: weighed as a matrix
+  bool windows = true;     // ALiBi heads: leave out keys whose weight is proven 0
+  bool duplicates = true;  // slope-0 heads with few distinct (k, v) rows: attend over those, with multiplicities
+  bool dense = true;       // slope-0 entmax rows of which a sample says that much survives: weighed as a matrix
+  bool screen = true;      // slope-0 entmax heads: most keys are proven out of reach by rounded dot products
+  bool certify = false;    // score every (row, key) pair that a window or the screen left out, and say by how much
   std::uint32_t visit_seed = 0;  // nonzero: entmax visits blocks of keys in a shuffled order; same bits
 };
 
 // What a call did, summed over heads: for tests and for `bench`.
 struct StreamingCounters {
   std::int64_t scored_pairs = 0;     // (row, key) scores computed
+  std::int64_t screened_pairs = 0;   // pairs looked at by rounded dot products
+  std::int64_t certified_pairs = 0;  // pairs left out and scored after all (options.certify; entmax heads)
+  // Smallest distance, in units of score, from such a pair's score up to the threshold it had to pass: below 0 a key
+  // was left out that must not be. Infinite where there is no such pair.
+  float least_margin = std::numeric_limits<float>::infinity();
   std::int64_t pushed_scores = 0;    // scores that passed a running threshold
   std::int64_t duplicate_heads = 0;  // heads that took the duplicates path
   std::int64_t distinct_keys = 0;    // distinct (k, v) rows summed over those heads

@@ -53,12 +53,13 @@ template <typename T, int kVectors>
     c += done * c_stride;
     rows -= done;
   };
-  for (; rows >= kBlock; step(kBlock))
+  // A block of two rows would wait for its own sums, so 32 is taken as 4 * 6 + 2 * 4.
+  for (; rows >= kBlock && !(kBlock == 6 && rows == 8); step(kBlock))
     multiply_store<T, kBlock, kVectors>(depth, a, b, b_stride, c, c_stride, accumulate);
   if constexpr (kBlock > 8) {
     if (rows >= 8) multiply_store<T, 8, kVectors>(depth, a, b, b_stride, c, c_stride, accumulate), step(8);
   }
-  if (rows >= 4) multiply_store<T, 4, kVectors>(depth, a, b, b_stride, c, c_stride, accumulate), step(4);
+  while (rows >= 4) multiply_store<T, 4, kVectors>(depth, a, b, b_stride, c, c_stride, accumulate), step(4);
   if (rows >= 2) multiply_store<T, 2, kVectors>(depth, a, b, b_stride, c, c_stride, accumulate), step(2);
   if (rows >= 1) multiply_store<T, 1, kVectors>(depth, a, b, b_stride, c, c_stride, accumulate);
 }

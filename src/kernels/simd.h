@@ -197,4 +197,38 @@ inline Vec<T> log(Vec<T> x) {
   return n * S::kLn2High + (n * S::kLn2Low + s * sum);
 }
 
+// fp32 without the division, whose throughput is a tenth of a multiplication's (coefficients of Cephes' logf).
+template <>
+inline Vec<float> log<float>(Vec<float> x) {
+  using S = Simd<float>;
+  const Int<float> bits = (Int<float>)x - S::kSqrtHalf;
+  const Int<float> exponent = bits >> S::kMantissa;
+  const Vec<float> n = (Vec<float>)(exponent + S::kRoundBits) - S::kRound;
+  const Vec<float> f = (Vec<float>)((Int<float>)x - (exponent << S::kMantissa)) - 1.0F;
+  constexpr float kTerms[] = {7.0376836292e-2F,  -1.1514610310e-1F, 1.1676998740e-1F,
+                              -1.2420140846e-1F, 1.4249322787e-1F,  -1.6668057665e-1F,
+                              2.0000714765e-1F,  -2.4999993993e-1F, 3.3333331174e-1F};
+  Vec<float> sum = splat<float>(kTerms[0]);
+#pragma GCC unroll 16
+  for (int i = 1; i < 9; ++i) sum = sum * f + kTerms[i];
+  const Vec<float> square = f * f;
+  return n * S::kLn2High + (f + (n * S::kLn2Low + square * (f * sum - 0.5F)));
+}
+
+// ln(x) for normal x > 0 within 3e-7 plus an ulp: enough for an entropy, and a third cheaper. The polynomial is the
+// best one in the largest error over the mantissas used.
+inline Vec<float> log_near(Vec<float> x) {
+  using S = Simd<float>;
+  const Int<float> bits = (Int<float>)x - S::kSqrtHalf;
+  const Int<float> exponent = bits >> S::kMantissa;
+  const Vec<float> n = (Vec<float>)(exponent + S::kRoundBits) - S::kRound;
+  const Vec<float> f = (Vec<float>)((Int<float>)x - (exponent << S::kMantissa)) - 1.0F;
+  constexpr float kTerms[] = {0.118270428F, -0.189018497F, 0.206047559F, -0.24881357F,
+                              0.33303293F,  -0.500019646F, 1.00000325F};
+  Vec<float> sum = splat<float>(kTerms[0]);
+#pragma GCC unroll 16
+  for (int i = 1; i < 7; ++i) sum = sum * f + kTerms[i];
+  return n * 0.693147181F + sum * f;
+}
+
 }  // namespace lenbench::kernels::LENBENCH_KERNEL_VARIANT

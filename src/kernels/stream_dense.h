@@ -1,105 +1,222 @@
 // Diffuse entmax rows: where much of a row survives, weighing a tile as a matrix beats collecting keys one by one.
 #pragma once
 
-#include "kernels/stream_tile.h"
+#include "kernels/stream_sample.h"
 
 namespace lenbench::kernels::LENBENCH_KERNEL_VARIANT {
 
-constexpr double kDenseShare = 0.12;             // of a row's keys estimated alive: above, the row is weighed densely
-constexpr std::int64_t kShortestDenseRow = 512;  // visible keys
-constexpr std::int64_t kLargestProbe = 256;      // keys of the estimate
-
-// The estimate looks at every step-th of the row's first 2^m keys, 2^m <= visible, so that it depends on the row alone:
-// the choice of path, and with it the last bits of a result, is the same whichever rows share its tile.
-struct Probe {
-  std::int64_t keys, step;
+// The sums of Newton's first step, at a guess of the threshold: (alpha - 1) * (score - top) = value.
+struct FirstStep {
+  Vec<float> top[2], value[2];
+  LaneSum<float> weights, slopes;
 };
-inline Probe probe_of(std::int64_t visible) {
-  std::int64_t prefix = kShortestDenseRow;
-  while (2 * prefix <= visible) prefix *= 2;
-  const std::int64_t keys = prefix / 32 < 64 ? 64 : prefix / 32 > kLargestProbe ? kLargestProbe : prefix / 32;
-  return {keys, prefix / keys};
+
+// Scores keys first .. first + kKeys - 1 for the tile into `scores` [keys][kRows], raises the maxima and adds to the
+// first step's sums.
+template <int kKeys, bool kMask, Shape kShape>
+inline void score_block(const StreamHead& head, const QueryTile& tile, std::int64_t first,
+                        const Normalizer<float>& norm, const StreamScratch& scratch, Vec<float> (&top)[2],
+                        FirstStep& step) {
+  Vec<float> sums[kKeys][2] = {};
+  multiply_block<float, kKeys, 2>(head.head_size, {head.k + first * head.k_stride, head.k_stride, 1}, scratch.queries,
+                                  kRows, sums);
+  // Copies: the sums in memory would be written and read again for every key. Each is one chain in the order of keys,
+  // so that it does not depend on the block.
+  Vec<float> best[2] = {top[0], top[1]}, weights[2] = {step.weights.part[0], step.weights.part[1]},
+             slopes[2] = {step.slopes.part[0], step.slopes.part[1]};
+  const Vec<float> guess[2] = {step.value[0], step.value[1]}, guess_top[2] = {step.top[0], step.top[1]};
+#pragma GCC unroll 16
+  for (int m = 0; m < kKeys; ++m) {
+#pragma GCC unroll 2
+    for (int g = 0; g < 2; ++g) {
+      if constexpr (kMask)
+        sums[m][g] = select(tile.seen[g] > splat<float>(static_cast<float>(first + m)), sums[m][g],
+                            splat<float>(Simd<float>::kMasked));
+      store<float>(scratch.list_scores + (first + m) * kRows + g * kWidth, sums[m][g]);
+      best[g] = larger(sums[m][g], best[g]);
+      Vec<float> weight, slope;
+      entmax_terms<float, kShape>(larger((sums[m][g] - guess_top[g]) * norm.scale - guess[g], Vec<float>{}), norm.beta,
+                                  weight, slope);
+      weights[g] += weight;
+      slopes[g] += slope;
+    }
+  }
+  for (int g = 0; g < 2; ++g) {
+    top[g] = best[g];
+    step.weights.part[g] = weights[g];
+    step.slopes.part[g] = slopes[g];
+  }
 }
 
-// Bit i: row i of the tile is diffuse. Each key of the probe stands for `step` keys, which makes the share of survivors
-// an estimate of the whole row's.
-inline unsigned diffuse_rows(const StreamHead& head, const QueryTile& tile, const Normalizer<float>& norm,
-                             const StreamScratch& scratch, StreamingCounters& counters) {
-  unsigned diffuse = 0;
-  std::int64_t done = 0;  // prefixes up to here were looked at
-  for (;;) {
-    std::int64_t shortest = 0;
-    for (int i = 0; i < tile.used; ++i) {
-      const std::int64_t visible = tile.visible[i];
-      if (visible >= kShortestDenseRow && visible > done && (shortest == 0 || visible < shortest)) shortest = visible;
-    }
-    if (shortest == 0) return diffuse;
-    const Probe probe = probe_of(shortest);
-    done = 2 * probe.keys * probe.step - 1;
-    float* scores = scratch.list_scores;
-    float* counts = scores + kLargestProbe * kRows;
-    multiply<float>(probe.keys, kRows, head.head_size, {head.k, head.k_stride * probe.step, 1}, scratch.queries, kRows,
-                    scores, kRows, false);
-    counters.scored_pairs += probe.keys * tile.used;
-    for (std::int64_t i = 0; i < probe.keys * kRows; ++i) counts[i] = static_cast<float>(probe.step);
-    Vec<float> top[2], high[2], low[2];
-    threshold_tile<float, true>(scores, probe.keys, norm, top, high, low, counts);
-    LaneSum<float> alive;
+template <Shape kShape>
+inline void score_all(const StreamHead& head, const QueryTile& tile, const Normalizer<float>& norm,
+                      const StreamScratch& scratch, Vec<float> (&top)[2], FirstStep& step) {
+  constexpr std::int64_t kFlush = 60;  // keys: a multiple of every register block
+  static_assert(kFlush % kBlock == 0);
+  for (Vec<float>& best : top) best = splat<float>(Simd<float>::kMasked);
+  const auto flush_before = [&](std::int64_t key) {
+    if (key % kFlush == 0) step.weights.flush(), step.slopes.flush();
+  };
+  std::int64_t j = 0;
+  for (; j + kBlock <= tile.least; j += kBlock) {
+    flush_before(j);
+    score_block<kBlock, false, kShape>(head, tile, j, norm, scratch, top, step);
+  }
+  for (; j + kBlock <= tile.most; j += kBlock) {
+    flush_before(j);
+    score_block<kBlock, true, kShape>(head, tile, j, norm, scratch, top, step);
+  }
+  for (; j < tile.most; ++j) {
+    flush_before(j);
+    score_block<1, true, kShape>(head, tile, j, norm, scratch, top, step);
+  }
+  step.weights.flush();
+  step.slopes.flush();
+}
+
+template <Shape kShape>
+inline Vec<float> newton_step(const LaneSum<float>& weights, const LaneSum<float>& slopes, int g, float beta) {
+  return norm_excess<float, kShape>(weights, g, beta) / larger(slopes.vector(g), splat<float>(Simd<float>::kTiny));
+}
+
+// The relation of a row's sum F to 1 that ends Newton's way. At most kNear above it, one more step leaves less than
+// the tolerance, as the error is squared each time.
+constexpr float kTolerance = 1e-6F;
+constexpr float kNear = 2e-4F;
+
+// Newton on the beta-norm from the guess: from the right one step lands left of the root, and from there it rises
+// (kernels.md 2.3). high + low is the threshold of (alpha - 1) * (score - top). Lanes that are done stand still, so
+// that their bits do not depend on their neighbours.
+template <Shape kShape>
+inline void solve_dense(const float* scores, std::int64_t keys, const Normalizer<float>& norm, const FirstStep& guess,
+                        const Vec<float> (&top)[2], Vec<float> (&high)[2], Vec<float> (&low)[2]) {
+  const Vec<float> one = splat<float>(1), low_enough = splat<float>(1 + kTolerance);
+  Int<float> open[2];
+  for (int g = 0; g < 2; ++g) {
+    const Vec<float> f = guess.weights.vector(g);
+    const Vec<float> distance = (top[g] - guess.top[g]) * norm.scale, start = guess.value[g] - distance;
+    const Vec<float> moved = start + newton_step<kShape>(guess.weights, guess.slopes, g, norm.beta);
+    // Where the guess kept little or nothing, or its top was too far below for these digits, start from the left end.
+    const Int<float> usable = (Int<float>)(f > splat<float>(0.25F)) & (Int<float>)(distance < one) &
+                              (Int<float>)(moved > -one) & (Int<float>)(moved < Vec<float>{});
+    high[g] = select((decltype(one > one))usable, moved, -one);
+    low[g] = Vec<float>{};
+    open[g] = ~(usable & (Int<float>)(f < splat<float>(1 + kNear)) & (Int<float>)(f > splat<float>(1 - kNear)));
+  }
+  for (int round = 0; round < 50 && any_lane(open[0] | open[1]); ++round) {
+    LaneSum<float> weights, slopes;
     for_keys<float>(
-        probe.keys,
+        keys,
         [&](std::int64_t j, int g) {
-          alive.part[g] +=
-              select(load<float>(scores + j * kRows + g * kWidth) > high[g], splat<float>(1), Vec<float>{});
+          Vec<float> weight, slope;
+          shifted_terms<float, kShape>((load<float>(scores + j * kRows + g * kWidth) - top[g]) * norm.scale, high[g],
+                                       low[g], norm.beta, weight, slope);
+          weights.part[g] += weight;
+          slopes.part[g] += slope;
         },
-        alive);
-    for (int i = 0; i < tile.used; ++i) {
-      const std::int64_t visible = tile.visible[i];
-      const bool looked = visible >= probe.keys * probe.step && visible <= done;
-      if (looked && alive.total[i] > kDenseShare * static_cast<double>(probe.keys)) diffuse |= 1u << i;
+        weights, slopes);
+    for (int g = 0; g < 2; ++g) {
+      const Vec<float> f = weights.vector(g);
+      const Int<float> rises = open[g] & (Int<float>)(f > low_enough);
+      const Vec<float> step =
+          select((decltype(one > one))rises, newton_step<kShape>(weights, slopes, g, norm.beta), Vec<float>{});
+      const Vec<float> rest = low[g] + step, next = high[g] + rest;
+      low[g] = (high[g] - next) + rest;
+      high[g] = next;
+      open[g] = rises & (Int<float>)(f > splat<float>(1 + kNear));
     }
   }
 }
 
-// Writes the rows of `wanted`: all scores of the tile, thresholds by Newton over them, one product with the values.
-inline void dense_rows(const StreamHead& head, const QueryTile& tile, unsigned wanted, const Normalizer<float>& norm,
-                       const StreamScratch& scratch, StreamingCounters& counters) {
+// Weighs the scores chunk by chunk and multiplies each chunk with its values.
+template <Shape kShape>
+inline void weigh_dense(const StreamHead& head, const QueryTile& tile, const Normalizer<float>& norm,
+                        const StreamScratch& scratch, const Vec<float> (&top)[2], const Vec<float> (&high)[2],
+                        const Vec<float> (&low)[2], TileResult<float>& result, double (&support)[kRows],
+                        float (&largest)[kRows], float (&sink)[kRows]) {
   // Keys whose products are summed in one run of fp32: equal weights round the same way every time, so runs are short.
-  constexpr std::int64_t kChunk = 128;
+  constexpr std::int64_t kChunk = 128, kFlushChunks = 8;
   const std::int64_t keys = tile.most;
-  float* scores = scratch.list_scores;
-  multiply<float>(keys, kRows, head.head_size, {head.k, head.k_stride, 1}, scratch.queries, kRows, scores, kRows,
-                  false);
-  bias_and_mask(tile, 0, 1, keys, 0, scores);
-  counters.scored_pairs += keys * tile.used;
-  TileResult<float> result;
-  normalize_tile<float>(scores, nullptr, keys, norm, head.stats.entropy != nullptr, result);
-  Vec<float> top[2] = {};
-  LaneSum<float> support;
-  for_keys<float>(
-      keys,
-      [&](std::int64_t j, int g) {
-        const Vec<float> weight = load<float>(scores + j * kRows + g * kWidth);
-        top[g] = larger(weight, top[g]);
-        support.part[g] += select(weight > Vec<float>{}, splat<float>(1), Vec<float>{});
-      },
-      support);
-  for (std::int64_t i = 0; i < head.head_size * kRows; ++i) scratch.totals[i] = 0;
+  const bool want_log = head.stats.entropy != nullptr;
+  float* weights = scratch.scores;
+  LaneSum<float> sums, logs;
+  Int<float> alive[2] = {};
+  for (std::int64_t i = 0; i < head.head_size * kRows; ++i) scratch.totals[i] = scratch.outputs[i] = 0;
   for (std::int64_t first = 0; first < keys; first += kChunk) {
     const std::int64_t count = keys - first < kChunk ? keys - first : kChunk;
-    multiply<float>(head.head_size, kRows, count, {head.v + first * head.v_stride, 1, head.v_stride},
-                    scores + first * kRows, kRows, scratch.outputs, kRows, false);
-    for (std::int64_t i = 0; i < head.head_size * kRows; ++i)
-      scratch.totals[i] += static_cast<double>(scratch.outputs[i]);
+    const float* scores = scratch.list_scores + first * kRows;
+    for_keys<float>(
+        count,
+        [&](std::int64_t j, int g) {
+          Vec<float> weight, slope;
+          const std::int64_t at = j * kRows + g * kWidth;
+          shifted_terms<float, kShape>((load<float>(scores + at) - top[g]) * norm.scale, high[g], low[g], norm.beta,
+                                       weight, slope);
+          store<float>(weights + at, weight);
+          sums.part[g] += weight;
+          alive[g] -= (Int<float>)(weight > Vec<float>{});
+          if (want_log) logs.part[g] += weight * log_near(larger(weight, splat<float>(Simd<float>::kTiny)));
+        },
+        sums, logs);
+    if (first == 0)
+      for (int i = 0; i < kRows; ++i) sink[i] = weights[i];
+    multiply<float>(head.head_size, kRows, count, {head.v + first * head.v_stride, 1, head.v_stride}, weights, kRows,
+                    scratch.outputs, kRows, true);
+    if (first / kChunk % kFlushChunks == kFlushChunks - 1 || first + kChunk >= keys)
+      flush_outputs(head.head_size, scratch);
   }
+  for (int g = 0; g < 2; ++g) {
+    Vec<float> weight, slope;
+    shifted_terms<float, kShape>(Vec<float>{}, high[g], low[g], norm.beta, weight, slope);
+    store<float>(largest + g * kWidth, weight);
+  }
+  for (int i = 0; i < kRows; ++i) {
+    result.sum[i] = sums.total[i];
+    result.log_sum[i] = logs.total[i];
+    result.top_score[i] = top[i / kWidth][i % kWidth];
+    support[i] = alive[i / kWidth][i % kWidth];
+  }
+}
+
+// Writes the tile's rows: all scores, thresholds by Newton over them, one product with the values. `samples` are the
+// rows' own.
+inline void dense_tile(const StreamHead& head, const QueryTile& tile, const RowSample* samples,
+                       const Normalizer<float>& norm, const StreamScratch& scratch, StreamingCounters& counters) {
+  Vec<float> top[2], high[2], low[2];
+  FirstStep guess = {};
+  for (int i = 0; i < kRows; ++i) {
+    // Without a sample nothing is above the guess.
+    const bool sampled = i < tile.used && samples[i].top > Simd<float>::kMasked;
+    guess.top[i / kWidth][i % kWidth] = sampled ? samples[i].top : -Simd<float>::kMasked;
+    guess.value[i / kWidth][i % kWidth] = sampled ? samples[i].value : 0.0F;
+  }
+  counters.scored_pairs += tile.most * tile.used;
+  TileResult<float> result;
+  double support[kRows];
+  float largest[kRows], sink[kRows];
+  const auto run = [&]<Shape kShape>() {
+    score_all<kShape>(head, tile, norm, scratch, top, guess);
+    solve_dense<kShape>(scratch.list_scores, tile.most, norm, guess, top, high, low);
+    weigh_dense<kShape>(head, tile, norm, scratch, top, high, low, result, support, largest, sink);
+  };
+  if (norm.shape == Shape::kSquare)
+    run.template operator()<Shape::kSquare>();
+  else if (norm.shape == Shape::kLinear)
+    run.template operator()<Shape::kLinear>();
+  else
+    run.template operator()<Shape::kPower>();
   for (std::int64_t i = 0; i < head.head_size * kRows; ++i) scratch.outputs[i] = static_cast<float>(scratch.totals[i]);
   for (int i = 0; i < tile.used; ++i) {
-    if ((wanted >> i & 1) == 0) continue;
-    const int g = i / kWidth, lane = i % kWidth;
-    write_lane(head, tile, i, scratch.outputs, result.sum[i]);
-    write_stats(head, tile.first + i,
-                {entropy_of(result.sum[i], result.log_sum[i]), static_cast<double>(scores[i]) / result.sum[i],
-                 static_cast<double>(top[g][lane]) / result.sum[i], static_cast<double>(result.top_score[i]),
-                 static_cast<std::int64_t>(support.total[i])});
+    if (tile.visible[i] == 0) {
+      write_empty_row(head, tile, i);
+      continue;
+    }
+    const double sum = result.sum[i];
+    write_lane(head, tile, i, scratch.outputs, sum);
+    write_stats(
+        head, tile.row[i],
+        {entropy_of(sum, result.log_sum[i]), static_cast<double>(sink[i]) / sum, static_cast<double>(largest[i]) / sum,
+         static_cast<double>(result.top_score[i]), static_cast<std::int64_t>(support[i])});
   }
 }
 

@@ -68,7 +68,7 @@ inline void duplicates_tile(const StreamHead& head, const QueryTile& tile, const
     }
     const int g = i / kWidth, lane = i % kWidth;
     write_lane(head, tile, i, scratch.outputs, result.sum[i]);
-    write_stats(head, tile.first + i,
+    write_stats(head, tile.row[i],
                 {entropy_of(result.sum[i], result.log_sum[i]), static_cast<double>(sink[g][lane]) / result.sum[i],
                  static_cast<double>(top[g][lane]) / result.sum[i], static_cast<double>(result.top_score[i]),
                  norm.shape == Shape::kSoftmax ? tile.visible[i] : static_cast<std::int64_t>(support.total[i])});

@@ -1,33 +1,14 @@
 // Streaming entmax: one sweep of the keys against a running threshold, exact by the subset rule (kernels.md 2.2).
 #pragma once
 
-#include "kernels/row_solver.h"
 #include "kernels/stream_dense.h"
-#include "kernels/stream_tile.h"
+#include "kernels/stream_screen.h"
 
 namespace lenbench::kernels::LENBENCH_KERNEL_VARIANT {
 
-constexpr std::int64_t kFirstLimit = 256;  // scores a row collects before its threshold is solved again
-
-// A row's threshold never falls as keys are added, so a key at or below the threshold of any subset has weight 0 and is
-// dropped; what survives is collected per row.
-struct EntmaxState {
-  alignas(64) float threshold[kRows];  // lower bound of the row's final threshold, in score units
-  std::int64_t count[kRows] = {};
-  std::int64_t limit[kRows];
-};
-
-// A threshold of (alpha - 1) * (score - top) as a bound in score units, below the true one by more than every rounding
-// involved.
-inline float safe_threshold(float top, double value, const Normalizer<float>& norm) {
-  const double magnitude = top < 0 ? -static_cast<double>(top) : static_cast<double>(top);
-  return static_cast<float>(static_cast<double>(top) + (value - 4e-6) * static_cast<double>(norm.beta) -
-                            4e-7 * magnitude);
-}
-
 // Thresholds from a subset of the keys visible to every lane: the newest ones and a strided sample of the rest. Keys
-// must not repeat, or the bound would be too high. Lanes of `done` are left alone.
-inline void seed_thresholds(const StreamHead& head, const QueryTile& tile, std::int64_t begin, unsigned done,
+// must not repeat, or the bound would be too high.
+inline void seed_thresholds(const StreamHead& head, const QueryTile& tile, std::int64_t begin,
                             const Normalizer<float>& norm, const StreamScratch& scratch, EntmaxState& state,
                             StreamingCounters& counters) {
   const std::int64_t common = tile.least - begin;
@@ -47,61 +28,17 @@ inline void seed_thresholds(const StreamHead& head, const QueryTile& tile, std::
   Vec<float> top[2], high[2], low[2];
   threshold_tile<float>(scratch.scores, samples + kRecent, norm, top, high, low);
   for (int i = 0; i < tile.used; ++i) {
-    if (tile.visible[i] == 0 || (done >> i & 1) != 0) continue;
+    if (tile.visible[i] == 0) continue;
     const int g = i / kWidth, lane = i % kWidth;
     state.threshold[i] =
         safe_threshold(top[g][lane], static_cast<double>(high[g][lane]) + static_cast<double>(low[g][lane]), norm);
   }
 }
 
-// Solves row `lane` on what it has collected and drops the dead.
-inline void tighten(int lane, const Normalizer<float>& norm, const StreamScratch& scratch, EntmaxState& state) {
-  float* scores = scratch.list_scores + lane * scratch.list_stride;
-  std::int32_t* keys = scratch.list_keys + lane * scratch.list_stride;
-  const std::int64_t count = state.count[lane];
-  pad_list(scores, count);
-  const float top = max_of_list(scores, count);
-  const double known =
-      (static_cast<double>(state.threshold[lane]) - static_cast<double>(top)) * static_cast<double>(norm.scale);
-  const float bound =
-      safe_threshold(top, row_threshold<float>(scores, count, top, known > -1 ? known : -1, norm), norm);
-  if (bound > state.threshold[lane]) state.threshold[lane] = bound;
-  std::int64_t kept = 0;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const float score = scores[i];
-    scores[kept] = score;
-    keys[kept] = keys[i];
-    kept += score > state.threshold[lane] ? 1 : 0;
-  }
-  state.count[lane] = kept;
-  state.limit[lane] = 2 * kept > kFirstLimit ? 2 * kept : kFirstLimit;
-}
-
-// Appends the scores [keys][kRows] of keys first, first + 1, ... that are above the thresholds to their rows' lists.
-[[gnu::noinline]] inline void collect(const float* values, int keys, std::int64_t first, const Normalizer<float>& norm,
-                                      const StreamScratch& scratch, EntmaxState& state, StreamingCounters& counters) {
-  const Vec<float> threshold[2] = {load<float>(state.threshold), load<float>(state.threshold + kWidth)};
-  for (int m = 0; m < keys; ++m) {
-    const float* row = values + m * kRows;
-    unsigned bits = greater_bits(load<float>(row), threshold[0]) | greater_bits(load<float>(row + kWidth), threshold[1])
-                                                                       << kWidth;
-    for (; bits != 0; bits &= bits - 1) {
-      const int lane = __builtin_ctz(bits);
-      const std::int64_t at = lane * scratch.list_stride + state.count[lane]++;
-      scratch.list_scores[at] = row[lane];
-      scratch.list_keys[at] = static_cast<std::int32_t>(first + m);
-      ++counters.pushed_scores;
-    }
-  }
-  for (int lane = 0; lane < kRows; ++lane)
-    if (state.count[lane] >= state.limit[lane]) tighten(lane, norm, scratch, state);
-}
-
 // Scores keys first .. first + kKeys - 1 and collects what is above the thresholds.
 template <int kKeys, bool kMask, bool kBias>
 inline void sweep_block(const StreamHead& head, const QueryTile& tile, std::int64_t first, float slope,
-                        const Normalizer<float>& norm, const StreamScratch& scratch, EntmaxState& state,
-                        StreamingCounters& counters) {
+                        const Normalizer<float>& norm, const StreamScratch& scratch, EntmaxState& state) {
   Vec<float> sums[kKeys][2] = {};
   if constexpr (kBias) {
 #pragma GCC unroll 16
@@ -125,13 +62,8 @@ inline void sweep_block(const StreamHead& head, const QueryTile& tile, std::int6
     }
   }
   if (!any_lane(any)) return;
-  alignas(64) float values[kKeys * kRows];
 #pragma GCC unroll 16
-  for (int m = 0; m < kKeys; ++m) {
-    store<float>(values + m * kRows, sums[m][0]);
-    store<float>(values + m * kRows + kWidth, sums[m][1]);
-  }
-  collect(values, kKeys, first, norm, scratch, state, counters);
+  for (int m = 0; m < kKeys; ++m) offer(sums[m][0], sums[m][1], first + m, norm, scratch, state);
 }
 
 template <bool kMask, bool kBias>
@@ -139,10 +71,97 @@ inline void sweep_keys(const StreamHead& head, const QueryTile& tile, std::int64
                        const Normalizer<float>& norm, const StreamScratch& scratch, EntmaxState& state,
                        StreamingCounters& counters) {
   std::int64_t j = begin;
-  for (; j + kBlock <= end; j += kBlock)
-    sweep_block<kBlock, kMask, kBias>(head, tile, j, slope, norm, scratch, state, counters);
-  for (; j < end; ++j) sweep_block<1, kMask, kBias>(head, tile, j, slope, norm, scratch, state, counters);
+  for (; j + kBlock <= end; j += kBlock) sweep_block<kBlock, kMask, kBias>(head, tile, j, slope, norm, scratch, state);
+  for (; j < end; ++j) sweep_block<1, kMask, kBias>(head, tile, j, slope, norm, scratch, state);
   if (begin < end) counters.scored_pairs += (end - begin) * tile.used;
+}
+
+constexpr std::int64_t kFewestScreened = 1024;  // keys: for fewer, coding the queries costs more than it saves
+
+// Scores kKeys keys of a list, as sweep_block does.
+template <int kKeys>
+inline void sweep_listed(const StreamHead& head, const std::int32_t* keys, const Normalizer<float>& norm,
+                         const StreamScratch& scratch, EntmaxState& state) {
+  const float* rows[kKeys];
+  for (int m = 0; m < kKeys; ++m) rows[m] = head.k + keys[m] * head.k_stride;
+  Vec<float> sums[kKeys][2] = {};
+  for (std::int64_t c = 0; c < head.head_size; ++c) {
+    const Vec<float> low = load<float>(scratch.queries + c * kRows),
+                     high = load<float>(scratch.queries + c * kRows + kWidth);
+#pragma GCC unroll 16
+    for (int m = 0; m < kKeys; ++m) {
+      const Vec<float> key = splat<float>(rows[m][c]);
+      sums[m][0] += key * low;
+      sums[m][1] += key * high;
+    }
+  }
+#pragma GCC unroll 16
+  for (int m = 0; m < kKeys; ++m) offer(sums[m][0], sums[m][1], keys[m], norm, scratch, state);
+}
+
+// Scores keys begin .. end - 1, which were left out, and keeps the smallest distance up to a row's threshold. `kept`
+// keys among them, in order, were not left out.
+[[gnu::noinline]] inline void certify_keys(const StreamHead& head, const QueryTile& tile, std::int64_t begin,
+                                           std::int64_t end, const std::int32_t* kept, std::int64_t num_kept,
+                                           const StreamScratch& scratch, const EntmaxState& state,
+                                           StreamingCounters& counters) {
+  alignas(64) float scores[kRows];
+  for (std::int64_t j = begin; j < end; ++j) {
+    if (num_kept > 0 && *kept == j) {
+      ++kept, --num_kept;
+      continue;
+    }
+    multiply<float>(1, kRows, head.head_size, {head.k + j * head.k_stride, head.k_stride, 1}, scratch.queries, kRows,
+                    scores, kRows, false);
+    bias_and_mask(tile, j, 1, 1, head.slope, scores);
+    for (int i = 0; i < tile.used; ++i) {
+      if (tile.visible[i] <= j) continue;
+      const float margin = state.threshold[i] - scores[i];
+      if (margin < counters.least_margin) counters.least_margin = margin;
+      ++counters.certified_pairs;
+    }
+  }
+}
+
+// Keys begin .. end - 1, all visible to every row, panel by panel through the byte screen. Where the screen lets half
+// the keys of a panel through, the next panels are scored outright.
+inline void sweep_screened(const StreamHead& head, const QueryTile& tile, std::int64_t begin, std::int64_t end,
+                           const Normalizer<float>& norm, const StreamScratch& scratch, EntmaxState& state,
+                           StreamingCounters& counters) {
+  constexpr std::int64_t kPause = 24;  // panels
+  alignas(64) QueryCodes query;
+  encode_queries(head, tile, scratch, query);
+  std::int32_t found[2 * kPanelKeys];
+  std::int64_t waiting = 0, paused = 0, scored = 0;
+  const std::int64_t first_panel = (begin + kPanelKeys - 1) / kPanelKeys, end_panel = end / kPanelKeys;
+  if (end_panel <= first_panel) {
+    sweep_keys<false, false>(head, tile, begin, end, 0, norm, scratch, state, counters);
+    return;
+  }
+  sweep_keys<false, false>(head, tile, begin, first_panel * kPanelKeys, 0, norm, scratch, state, counters);
+  for (std::int64_t panel = first_panel; panel < end_panel; ++panel) {
+    const std::int64_t first = panel * kPanelKeys;
+    if (paused > 0) {
+      --paused;
+      sweep_keys<false, false>(head, tile, first, first + kPanelKeys, 0, norm, scratch, state, counters);
+      continue;
+    }
+    std::int32_t* const end_found = screen_panel(head, query, state.threshold, panel, found + waiting);
+    const std::int64_t count = end_found - found;
+    if (head.options.certify)
+      certify_keys(head, tile, first, first + kPanelKeys, found + waiting, count - waiting, scratch, state, counters);
+    if (count - waiting > kPanelKeys / 2) paused = kPause;
+    scored += count - waiting;
+    std::int64_t i = 0;
+    for (; i + kBlock <= count; i += kBlock) sweep_listed<kBlock>(head, found + i, norm, scratch, state);
+    if (paused > 0)
+      for (; i < count; ++i) sweep_listed<1>(head, found + i, norm, scratch, state);
+    for (waiting = 0; i < count; ++i) found[waiting++] = found[i];
+  }
+  for (std::int64_t i = 0; i < waiting; ++i) sweep_listed<1>(head, found + i, norm, scratch, state);
+  counters.screened_pairs += (end_panel - first_panel) * kPanelKeys * tile.used;
+  counters.scored_pairs += scored * tile.used;
+  sweep_keys<false, false>(head, tile, end_panel * kPanelKeys, end, 0, norm, scratch, state, counters);
 }
 
 inline void sweep_range(const StreamHead& head, const QueryTile& tile, std::int64_t begin, std::int64_t end,
@@ -151,7 +170,10 @@ inline void sweep_range(const StreamHead& head, const QueryTile& tile, std::int6
   const float slope = head.slope;
   const std::int64_t open = tile.least < begin ? begin : tile.least < end ? tile.least : end;
   if (slope == 0) {
-    sweep_keys<false, false>(head, tile, begin, open, slope, norm, scratch, state, counters);
+    if (kHasScreen && head.codes && open - begin >= kFewestScreened)
+      sweep_screened(head, tile, begin, open, norm, scratch, state, counters);
+    else
+      sweep_keys<false, false>(head, tile, begin, open, slope, norm, scratch, state, counters);
     sweep_keys<true, false>(head, tile, open, end, slope, norm, scratch, state, counters);
   } else {
     sweep_keys<false, true>(head, tile, begin, open, slope, norm, scratch, state, counters);
@@ -237,11 +259,11 @@ inline void finish_row(const StreamHead& head, const QueryTile& tile, int lane, 
   // half way between two floats would show them.
   const double sum = static_cast<double>(static_cast<float>(weigh_row(exact, kept, norm, log_sum)));
   gather_values(head, exact, keys, kept, scratch.gathered);
-  float* out = head.out + (tile.first + lane) * head.out_stride;
+  float* out = head.out + tile.row[lane] * head.out_stride;
   for (std::int64_t c = 0; c < head.head_size; ++c) out[c] = static_cast<float>(scratch.gathered[c] / sum);
   double largest = 0;
   for (std::int64_t i = 0; i < kept; ++i) largest = exact[i] > largest ? exact[i] : largest;
-  write_stats(head, tile.first + lane,
+  write_stats(head, tile.row[lane],
               {entropy_of(sum, log_sum), kept > 0 && keys[0] == 0 ? exact[0] / sum : 0.0, largest / sum, top, kept});
 }
 
@@ -269,35 +291,90 @@ inline void sweep_shuffled(const StreamHead& head, const QueryTile& tile, std::i
   }
 }
 
-inline void entmax_tile(const StreamHead& head, const QueryTile& tile, const Normalizer<float>& norm,
-                        const StreamScratch& scratch, StreamingCounters& counters) {
-  unsigned seeing = 0, diffuse = 0;
-  for (int i = 0; i < tile.used; ++i) seeing |= tile.visible[i] > 0 ? 1u << i : 0u;
-  if (head.slope == 0 && head.options.dense) {
-    diffuse = diffuse_rows(head, tile, norm, scratch, counters);
-    if (diffuse != 0) dense_rows(head, tile, diffuse, norm, scratch, counters);
-  }
+// Rows by collecting what may be in their supports. `samples` (null: none) are the rows' own.
+inline void sparse_tile(const StreamHead& head, const QueryTile& tile, const RowSample* samples,
+                        const Normalizer<float>& norm, const StreamScratch& scratch, StreamingCounters& counters) {
   EntmaxState state;
   for (int i = 0; i < kRows; ++i) {
-    const bool sparse = ((seeing & ~diffuse) >> i & 1) != 0;
-    state.threshold[i] = sparse ? Simd<float>::kMasked : __builtin_inff();
+    state.threshold[i] = i >= tile.used || tile.visible[i] == 0 ? __builtin_inff()
+                         : samples                              ? samples[i].threshold
+                                                                : Simd<float>::kMasked;
     state.limit[i] = kFirstLimit;
   }
-  if ((seeing & ~diffuse) != 0) {
+  if (tile.most > 0) {
     const std::int64_t begin = window_begin(head, tile, 1 / (head.alpha - 1));
-    seed_thresholds(head, tile, begin, diffuse, norm, scratch, state, counters);
+    if (!samples) seed_thresholds(head, tile, begin, norm, scratch, state, counters);
     if (head.options.visit_seed != 0)
       sweep_shuffled(head, tile, begin, norm, scratch, state, counters);
     else
       sweep_range(head, tile, begin, tile.most, norm, scratch, state, counters);
+    if (state.waiting > 0) flush_pending(norm, scratch, state);
+    if (head.options.certify) certify_keys(head, tile, 0, begin, nullptr, 0, scratch, state, counters);
   }
   const Normalizer<double> exact = make_normalizer<double>(head.alpha);
   for (int i = 0; i < tile.used; ++i) {
+    state.pushed += state.count[i] - state.kept[i];
     if (tile.visible[i] == 0)
       write_empty_row(head, tile, i);
-    else if ((diffuse >> i & 1) == 0)
+    else
       finish_row(head, tile, i, exact, scratch, state);
   }
+  counters.pushed_scores += state.pushed;
+}
+
+// Rows of one kind that wait for a full tile.
+struct WaitingRows {
+  std::int64_t row[kRows];
+  RowSample sample[kRows];
+  int count = 0;
+};
+
+// Rows row_begin .. row_end - 1. Each row is weighed densely or collected as its own sample says; tiles with rows of
+// both kinds are taken apart, so that no row pays for its neighbours.
+inline void entmax_rows(const StreamHead& head, std::int64_t row_begin, std::int64_t row_end,
+                        const Normalizer<float>& norm, const StreamScratch& scratch, StreamingCounters& counters) {
+  const bool choose = head.slope == 0 && head.options.dense;
+  WaitingRows waiting[2];
+  const auto attend = [&](bool dense, const QueryTile& tile, const RowSample* samples) {
+    if (dense)
+      dense_tile(head, tile, samples, norm, scratch, counters);
+    else
+      sparse_tile(head, tile, samples, norm, scratch, counters);
+  };
+  const auto attend_waiting = [&](int kind) {
+    WaitingRows& rows = waiting[kind];
+    if (rows.count == 0) return;
+    const QueryTile tile = pack_queries(head, rows.row, rows.count, scratch.queries);
+    attend(kind == 1, tile, rows.sample);
+    rows.count = 0;
+  };
+  for (std::int64_t first = row_begin; first < row_end; first += kRows) {
+    const QueryTile tile = pack_queries(head, first, row_end, scratch.queries);
+    if (!choose) {
+      sparse_tile(head, tile, nullptr, norm, scratch, counters);
+      continue;
+    }
+    RowSample samples[kRows];
+    sample_rows(head, tile, norm, scratch, samples, counters);
+    int diffuse = 0, live = 0;
+    for (int i = 0; i < tile.used; ++i) {
+      live += tile.visible[i] > 0 ? 1 : 0;
+      diffuse += tile.visible[i] > 0 && samples[i].diffuse ? 1 : 0;
+    }
+    if (diffuse == 0 || diffuse == live) {
+      attend(diffuse > 0, tile, samples);
+      continue;
+    }
+    for (int i = 0; i < tile.used; ++i) {
+      const int kind = samples[i].diffuse ? 1 : 0;
+      WaitingRows& rows = waiting[kind];
+      rows.row[rows.count] = tile.row[i];
+      rows.sample[rows.count++] = samples[i];
+      if (rows.count == kRows) attend_waiting(kind);
+    }
+  }
+  attend_waiting(0);
+  attend_waiting(1);
 }
 
 }  // namespace lenbench::kernels::LENBENCH_KERNEL_VARIANT

@@ -68,14 +68,6 @@ inline void softmax_block(const StreamHead& head, const QueryTile& tile, std::in
                   scratch.outputs, kRows, true);
 }
 
-// Moves what a few blocks have summed into the double totals: a thousand equal addends would drift in fp32.
-inline void flush_outputs(std::int64_t head_size, const StreamScratch& scratch) {
-  for (std::int64_t i = 0; i < head_size * kRows; ++i) {
-    scratch.totals[i] += static_cast<double>(scratch.outputs[i]);
-    scratch.outputs[i] = 0;
-  }
-}
-
 struct SoftmaxTile {
   QueryTile tile;
   StreamScratch scratch;  // the tile's own queries, outputs and totals
@@ -95,7 +87,7 @@ inline void finish_softmax(const StreamHead& head, const SoftmaxTile& at) {
       continue;
     }
     write_lane(head, tile, i, scratch.outputs, state.z[i]);
-    write_stats(head, tile.first + i,
+    write_stats(head, tile.row[i],
                 {entropy_of(state.z[i], state.w[i]), static_cast<double>(sink[i / kWidth][i % kWidth]) / state.z[i],
                  1 / state.z[i], static_cast<double>(state.top[i / kWidth][i % kWidth]), tile.visible[i]});
   }

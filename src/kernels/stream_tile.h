@@ -22,8 +22,9 @@ struct StreamScratch {
   float* counts;       // [distinct][kRows]
   float* list_scores;  // [kRows][list_stride]
   std::int32_t* list_keys;
-  double* exact;     // [list_stride] one row's shifted scores, then weights
-  double* gathered;  // [head_size]
+  std::int8_t* query_codes;  // [head_size rounded up to 4][kRows]
+  double* exact;             // [list_stride] one row's shifted scores, then weights
+  double* gathered;          // [head_size]
   std::int64_t list_stride;
 
   StreamScratch(void* memory, std::int64_t keys, std::int64_t head_size, std::int64_t distinct) {
@@ -37,6 +38,7 @@ struct StreamScratch {
     outputs = take<float>(next, kTileGroup * head_size * kRows);
     scores = take<float>(next, (sampled > distinct ? sampled : distinct) * kRows);
     counts = take<float>(next, distinct * kRows);
+    query_codes = take<std::int8_t>(next, (head_size + 3) / 4 * 4 * kRows);
     exact = take<double>(next, list_stride);
     list_scores = take<float>(next, list_stride * kRows);
     list_keys = take<std::int32_t>(next, list_stride * kRows);
@@ -63,9 +65,9 @@ struct StreamScratch {
   }
 };
 
-// A tile of query rows: lane i is row first + i.
+// A tile of query rows, one a lane.
 struct QueryTile {
-  std::int64_t first;
+  std::int64_t row[kRows];
   int used;                     // lanes that hold a row
   std::int64_t visible[kRows];  // 0 for lanes without a row, masked rows and bad rows
   bool bad[kRows];              // the row's outputs are NaN
@@ -74,17 +76,20 @@ struct QueryTile {
   Vec<float> seen[2];           // visible as float
 };
 
-inline QueryTile pack_queries(const StreamHead& head, std::int64_t first, std::int64_t row_end, float* queries) {
+inline QueryTile pack_queries(const StreamHead& head, const std::int64_t* rows, int count, float* queries) {
   QueryTile tile = {};
-  tile.first = first;
-  tile.used = static_cast<int>(row_end - first < kRows ? row_end - first : kRows);
+  tile.used = count;
   for (int i = 0; i < kRows; ++i) {
-    const float* q = head.q + (first + i) * head.q_stride;
-    double square = 0;
+    const float* q = nullptr;
     if (i < tile.used) {
-      tile.visible[i] = head.visible[first + i];
-      for (std::int64_t c = 0; c < head.head_size; ++c) square += static_cast<double>(q[c]) * static_cast<double>(q[c]);
-      tile.norm[i] = __builtin_sqrt(square);
+      tile.row[i] = rows[i];
+      q = head.q + rows[i] * head.q_stride;
+      tile.visible[i] = head.visible[rows[i]];
+      // Four chains of additions, so that one does not wait for the other.
+      double squares[4] = {};
+      for (std::int64_t c = 0; c < head.head_size; ++c)
+        squares[c % 4] += static_cast<double>(q[c]) * static_cast<double>(q[c]);
+      tile.norm[i] = __builtin_sqrt((squares[0] + squares[1]) + (squares[2] + squares[3]));
       const double bound = tile.norm[i] * head.key_norm + head.slope * static_cast<double>(tile.visible[i]);
       tile.bad[i] = tile.visible[i] > 0 && (tile.visible[i] > head.first_bad || !(bound < 1e38));
       if (tile.bad[i]) tile.visible[i] = 0;
@@ -96,6 +101,14 @@ inline QueryTile pack_queries(const StreamHead& head, std::int64_t first, std::i
     tile.seen[i / kWidth][i % kWidth] = static_cast<float>(tile.visible[i]);
   }
   return tile;
+}
+
+// The tile of rows first, first + 1, ... below row_end.
+inline QueryTile pack_queries(const StreamHead& head, std::int64_t first, std::int64_t row_end, float* queries) {
+  std::int64_t rows[kRows];
+  const int count = static_cast<int>(row_end - first < kRows ? row_end - first : kRows);
+  for (int i = 0; i < count; ++i) rows[i] = first + i;
+  return pack_queries(head, rows, count, queries);
 }
 
 // -slope * (visible - 1 - j) for the lanes of vector g; the distance is an exact integer in fp32.
@@ -134,7 +147,7 @@ inline std::int64_t window_begin(const StreamHead& head, const QueryTile& tile, 
   for (int i = 0; i < tile.used; ++i) {
     if (tile.visible[i] == 0) continue;
     const std::int64_t newest = tile.visible[i] - 1;
-    const float* q = head.q + (tile.first + i) * head.q_stride;
+    const float* q = head.q + tile.row[i] * head.q_stride;
     const float* k = head.k + newest * head.k_stride;
     double own = 0;
     for (std::int64_t c = 0; c < head.head_size; ++c) own += static_cast<double>(q[c]) * static_cast<double>(k[c]);
@@ -145,6 +158,14 @@ inline std::int64_t window_begin(const StreamHead& head, const QueryTile& tile, 
     if (first < begin) begin = first;
   }
   return begin;
+}
+
+// Moves what a few blocks have summed into the double totals: a thousand equal addends would drift in fp32.
+inline void flush_outputs(std::int64_t head_size, const StreamScratch& scratch) {
+  for (std::int64_t i = 0; i < head_size * kRows; ++i) {
+    scratch.totals[i] += static_cast<double>(scratch.outputs[i]);
+    scratch.outputs[i] = 0;
+  }
 }
 
 struct RowResult {
@@ -163,14 +184,14 @@ inline void write_stats(const StreamHead& head, std::int64_t row, const RowResul
 // Rows that see nothing become 0, bad rows NaN.
 inline void write_empty_row(const StreamHead& head, const QueryTile& tile, int lane) {
   const double value = tile.bad[lane] ? static_cast<double>(__builtin_nanf("")) : 0.0;
-  float* out = head.out + (tile.first + lane) * head.out_stride;
+  float* out = head.out + tile.row[lane] * head.out_stride;
   for (std::int64_t c = 0; c < head.head_size; ++c) out[c] = static_cast<float>(value);
-  write_stats(head, tile.first + lane, {value, value, value, value, tile.bad[lane] ? -1 : 0});
+  write_stats(head, tile.row[lane], {value, value, value, value, tile.bad[lane] ? -1 : 0});
 }
 
 // out = outputs[:, lane] / sum.
 inline void write_lane(const StreamHead& head, const QueryTile& tile, int lane, const float* outputs, double sum) {
-  float* out = head.out + (tile.first + lane) * head.out_stride;
+  float* out = head.out + tile.row[lane] * head.out_stride;
   const float inverse = static_cast<float>(1 / sum);
   for (std::int64_t c = 0; c < head.head_size; ++c) out[c] = outputs[c * kRows + lane] * inverse;
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "kernels/key_codes.h"
 #include "kernels/key_facts.h"
 #include "kernels/variant.h"
 #include "kernels/work_queue.h"
@@ -13,6 +14,8 @@ namespace {
 
 // Below this the table costs more than it saves.
 constexpr std::int64_t kFewestDuplicateKeys = 128;
+constexpr std::int64_t kFewestScreenedKeys = 1536;  // for fewer, coding them costs more than it saves
+constexpr std::int64_t kItemTiles = 8;
 constexpr std::int64_t kDuplicateRows = 2048;  // rows of an item on that path: each item counts its prefix anew
 
 // Keys and values of one (batch, KV head) as the kernels read them.
@@ -23,6 +26,7 @@ struct KeySource {
   std::vector<float> k_copy, v_copy;  // contiguous copies of strided tensors, for the caches' sake
   bool few_distinct = false;
   DistinctRows distinct;
+  KeyCodes codes;
 };
 
 struct Item {
@@ -52,10 +56,11 @@ KeySource look_at_keys(const Problem<float>& problem, const StreamingOptions& op
   source.v_stride = problem.v.token_stride;
   source.facts = key_facts(source.k, source.k_stride, source.v, source.v_stride, problem.keys, problem.head_size);
   const std::int64_t group = problem.heads / problem.kv_heads;
-  bool any_plain = false, any_flat = false, any_softmax = false;
+  bool any_plain = false, any_flat = false, any_softmax = false, any_screened = false;
   for (std::int64_t h = kv_head * group; h < (kv_head + 1) * group; ++h) {
     (slope_of(problem, h) == 0 ? any_flat : any_plain) = true;
     any_softmax |= problem.alphas[h] == 1;
+    any_screened |= problem.alphas[h] != 1 && slope_of(problem, h) == 0;
   }
   const bool many_rows = problem.rows * group >= 32;
   if (options.duplicates && any_flat && many_rows && problem.keys >= kFewestDuplicateKeys)
@@ -66,6 +71,9 @@ KeySource look_at_keys(const Problem<float>& problem, const StreamingOptions& op
     copy_rows(source.k, source.k_stride, problem.keys, problem.head_size, source.k_copy);
     if (any_softmax) copy_rows(source.v, source.v_stride, problem.keys, problem.head_size, source.v_copy);
   }
+  if (active_variant().screens && options.screen && any_screened && many_rows && !source.few_distinct &&
+      source.facts.first_bad >= kFewestScreenedKeys)
+    source.codes = make_key_codes(source.k, source.k_stride, source.facts.first_bad, problem.head_size);
   return source;
 }
 
@@ -101,7 +109,23 @@ StreamHead make_head(const Problem<float>& problem, const View<float>& out, cons
     made.first_use = source.distinct.first_use.data();
     made.distinct = static_cast<std::int64_t>(source.distinct.first_use.size());
   }
+  if (!source.codes.codes.empty() && made.slope == 0 && made.alpha > 1) {
+    made.codes = source.codes.codes.data();
+    made.code_stride = source.codes.stride;
+    made.code_scale = source.codes.scale.data();
+    made.code_norm = source.codes.norm.data();
+    made.code_error = source.codes.error.data();
+    made.code_half_norm = source.codes.half_norm;
+  }
   return made;
+}
+
+void add_counters(StreamingCounters& to, const StreamingCounters& from) {
+  to.scored_pairs += from.scored_pairs;
+  to.screened_pairs += from.screened_pairs;
+  to.certified_pairs += from.certified_pairs;
+  to.least_margin = std::min(to.least_margin, from.least_margin);
+  to.pushed_scores += from.pushed_scores;
 }
 
 }  // namespace
@@ -131,7 +155,7 @@ void attend_streaming(const Problem<float>& problem, View<float> out, const RowS
         total.distinct_keys += head.distinct;
         most_distinct = std::max(most_distinct, head.distinct);
       }
-      const std::int64_t chunk = head.key_ids ? kDuplicateRows : 4 * variant.tile_rows;
+      const std::int64_t chunk = head.key_ids ? kDuplicateRows : kItemTiles * variant.tile_rows;
       for (std::int64_t row = 0; row < problem.rows; row += chunk) {
         const std::int64_t end = std::min(row + chunk, problem.rows);
         double cost = 0;
@@ -150,13 +174,9 @@ void attend_streaming(const Problem<float>& problem, View<float> out, const RowS
     StreamingCounters local;
     variant.stream_rows(heads[static_cast<std::size_t>(item.batch * problem.heads + item.head)], item.row_begin,
                         item.row_end, scratch[static_cast<std::size_t>(worker)].get(), local);
-    counted[static_cast<std::size_t>(worker)].scored_pairs += local.scored_pairs;
-    counted[static_cast<std::size_t>(worker)].pushed_scores += local.pushed_scores;
+    add_counters(counted[static_cast<std::size_t>(worker)], local);
   });
-  for (const StreamingCounters& one : counted) {
-    total.scored_pairs += one.scored_pairs;
-    total.pushed_scores += one.pushed_scores;
-  }
+  for (const StreamingCounters& one : counted) add_counters(total, one);
   if (counters) *counters = total;
 }
 

@@ -30,12 +30,13 @@ void stream_rows(const StreamHead& head, std::int64_t row_begin, std::int64_t ro
     }
     return;
   }
+  if (!head.key_ids) {
+    entmax_rows(head, row_begin, row_end, norm, scratch, counters);
+    return;
+  }
   for (std::int64_t first = row_begin; first < row_end; first += kRows) {
     const QueryTile tile = pack_queries(head, first, row_end, scratch.queries);
-    if (head.key_ids)
-      duplicates_tile(head, tile, norm, scratch, multiplicities, counters);
-    else
-      entmax_tile(head, tile, norm, scratch, counters);
+    duplicates_tile(head, tile, norm, scratch, multiplicities, counters);
   }
 }
 
@@ -62,6 +63,7 @@ const Variant& variant() {
                                        kTileRows<double>,
                                        kLanes<float>,
                                        kLanes<double>,
+                                       kHasScreen,
                                        stream_scratch,
                                        stream_rows,
                                        train_scratch<float>,

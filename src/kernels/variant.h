@@ -24,6 +24,11 @@ struct StreamHead {
   const std::int32_t* key_ids;    // [keys] index of each key's distinct row, in order of first use; null: plain
   const std::int64_t* first_use;  // [distinct] first key with that row
   std::int64_t distinct;          // k and v then hold the distinct rows
+  // Byte codes of the whole panels of keys (key_codes.h), or null.
+  const std::uint8_t* codes;
+  std::int64_t code_stride;
+  const float *code_scale, *code_norm, *code_error;
+  float code_half_norm;
 };
 
 // One (batch, head) of a training call.
@@ -57,6 +62,7 @@ struct Variant {
   const char* name;
   int tile_rows, tile_rows_double;  // query rows handled together
   int lanes, lanes_double;
+  bool screens;  // whether it reads StreamHead::codes
   std::size_t (*stream_scratch)(std::int64_t keys, std::int64_t head_size, std::int64_t distinct);
   void (*stream_rows)(const StreamHead& head, std::int64_t row_begin, std::int64_t row_end, void* scratch,
                       StreamingCounters& counters);

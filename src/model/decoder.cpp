@@ -21,6 +21,7 @@
 
 #include "checkpoint/safetensors.h"
 
+#include "model/gated_mlp.h"
 #include "model/rms_norm.h"
 #include "model/set_model.h"
 
@@ -240,7 +241,11 @@ at::Tensor Decoder::values(const Layer& layer, const at::Tensor& h_BTE) const {
 
 at::Tensor Decoder::mlp(const Layer& layer, const at::Tensor& h) const {
   if (!config_.gated_mlp) return linear(activate(config_.activation, linear(h, layer.up)), layer.down);
-  return linear(activate(config_.activation, linear(h, layer.gate)) * linear(h, layer.up), layer.down);
+  const at::Tensor gate = linear(h, layer.gate), up = linear(h, layer.up);
+  if (config_.activation == Activation::kGeluTanh && h.is_cpu() && h.scalar_type() == at::kFloat) {
+    return linear(gated_gelu(gate, up), layer.down);
+  }
+  return linear(activate(config_.activation, gate) * up, layer.down);
 }
 
 at::Tensor Decoder::finish_block(const Layer& layer, const at::Tensor& x, const at::Tensor& attended) const {

@@ -76,7 +76,7 @@ std::vector<KernelTiming> time_kernels(const KernelBenchOptions& options,
   std::vector<KernelTiming> timings;
   const auto time = [&](const BenchInput& input) {
     progress(input.name);
-    const std::vector<KernelTiming> timed = time_input(input, options.repeats, options.threads);
+    const std::vector<KernelTiming> timed = time_input(input, options.repeats, options.threads, options.certify);
     timings.insert(timings.end(), timed.begin(), timed.end());
   };
   const c10::Device device = open_device(options.device);
