@@ -25,7 +25,8 @@ TEST(Devices, CudaIsUsedOrSaysInOneLineWhatIsMissing) {
   const TempFolder folder;
   const std::string model = kModels + "asentmax-nape";
   for (const std::vector<std::string>& command :
-       {std::vector<std::string>{"run", model, "--lengths", "64", "--samples", "2"},
+       {std::vector<std::string>{"run", "recall-asentmax-nape", "--tasks", "recall", "--lengths", "64", "--samples",
+                                 "2"},
         {"verify", model, model + "/expected.safetensors"},
         {"bench", "--length", "64", "--repeats", "1"},
         {"bench", model, "--end-to-end", "--length", "64", "--repeats", "1"},

@@ -32,8 +32,11 @@ class Folder(unittest.TestCase):
 class Training(Folder):
     def setUp(self):
         super().setUp()
-        self.recipe = tiny_recipe(self.path("tiny.json"), steps=12)
-        done = run("train", self.recipe, "-o", self.path("whole"), "--quiet")
+        self.train_undisturbed(steps=12)
+
+    def train_undisturbed(self, steps):
+        self.recipe = tiny_recipe(self.path("tiny.json"), steps=steps)
+        done = run("train", self.recipe, "-o", self.path("whole"), "--quiet", "--overwrite")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.whole = training_result(self.path("whole"))
 
@@ -43,6 +46,7 @@ class Training(Folder):
         self.assertEqual(training_result(folder), self.whole)
 
     def test_kill_9_and_resume(self):
+        self.train_undisturbed(steps=120)  # so many that a machine of any speed is killed before the end
         folder, randomly, kills = self.path("killed"), random.Random(3), 0
         for _ in range(20):
             child = start("train", self.recipe, "-o", folder, "--json-progress")
