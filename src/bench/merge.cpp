@@ -118,7 +118,7 @@ std::vector<Record> merge_records(const std::vector<SourcedRecord>& records) {
     }
   }
   if (reference != nullptr && std::ssize(items) != reference->record.part->num_items) {
-    throw Error("merge: " + missing_text(items, reference->record.part->num_items) + " are in none of " +
+    throw Error("merge: " + missing_text(items, reference->record.part->num_items) + ", in none of " +
                 file_names(records) +
                 ": give all parts, and finish those that were stopped by the command that began them");
   }

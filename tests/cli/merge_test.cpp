@@ -83,7 +83,7 @@ TEST(Merge, RefusesInOneLineWhatIsNotAllOfOneRun) {
   const std::string a = part("a", {"--shard", "1/2"}), b = part("b", {"--shard", "2/2"}),
                     other = part("other", {"--shard", "2/2", "--seed", "3"}), out = folder.path("out");
   const auto merge = [&](const Words& files) { return lenbench(with(with({"merge"}, files), {"-o", out})); };
-  EXPECT_TRUE(refused(merge({a}), 2, "are in none of '" + a + "'"));
+  EXPECT_TRUE(refused(merge({a}), 2, "in none of '" + a + "'"));
   EXPECT_TRUE(refused(merge({a, b, a}), 2, "'" + a + "' and '" + a + "' both hold"));
   EXPECT_TRUE(refused(merge({a, other}), 2, "'" + a + "' and '" + other + "' are parts of different plans"));
   EXPECT_TRUE(refused(merge({}), 2, "name the parts"));

@@ -3,10 +3,14 @@
 # from the sources. Slow: it builds everything. LibTorch comes as the wheel of torch without its dependencies, beside the two
 # CUDA libraries that its CPU part is linked with; --full installs all of torch's dependencies (about 3 GB).
 #
-#   wheel_test.sh [--full]
+#   LENBENCH_WHEEL=1 wheel_test.sh [--full]
 #
 # pip's own settings (PIP_FIND_LINKS, PIP_INDEX_URL ...) are used; CXX and CMAKE_BUILD_PARALLEL_LEVEL reach the build.
 set -euo pipefail
+if [ "${LENBENCH_WHEEL:-}" != 1 ]; then
+  echo "wheel_test: skipped: it builds everything anew and fetches torch; set LENBENCH_WHEEL=1" >&2
+  exit 77
+fi
 repository="$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)"
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
