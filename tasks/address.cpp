@@ -15,7 +15,7 @@ constexpr const char* kAddressForm = "TASK[:k=v,...][:vN]:LENGTH:INDEX[:SEED[:tr
 constexpr const char* kSpecForm = "TASK[:k=v,...][:vN]";
 
 [[noreturn]] void fail(const std::string& text, const std::string& problem, const char* form) {
-  throw Error("'" + printable(text) + "': " + problem + "; the form is " + form);
+  throw Error(printable("'" + text + "': " + problem) + "; the form is " + form);
 }
 
 bool is_name(std::string_view text) {
@@ -54,7 +54,7 @@ std::size_t parse_front(const std::string& text, const std::vector<std::string>&
     ++next;
   }
   if (next < parts.size() && is_version(parts[next])) {
-    const std::int64_t version = parse_int(std::string_view(parts[next]).substr(1), "version of '" + text + "'");
+    const std::int64_t version = parse_int(std::string_view(parts[next]).substr(1), "version of '" + printable(text) + "'");
     if (version < 1 || version > std::numeric_limits<int>::max()) {
       fail(text, "version " + parts[next] + " does not exist", form);
     }
