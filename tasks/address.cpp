@@ -54,8 +54,7 @@ std::size_t parse_front(const std::string& text, const std::vector<std::string>&
     ++next;
   }
   if (next < parts.size() && is_version(parts[next])) {
-    const std::int64_t version =
-        parse_int(std::string_view(parts[next]).substr(1), "version of '" + printable(text) + "'");
+    const std::int64_t version = parse_int(std::string_view(parts[next]).substr(1), "version of '" + text + "'");
     if (version < 1 || version > std::numeric_limits<int>::max()) {
       fail(text, "version " + parts[next] + " does not exist", form);
     }

@@ -18,10 +18,10 @@ Integer parse_integer(std::string_view text, std::string_view what, const char* 
   const char* end = text.data() + text.size();
   const auto [stopped, error] = std::from_chars(text.data(), end, value);
   if (error == std::errc::result_out_of_range && stopped == end) {
-    throw Error(std::string(what) + ": " + printable(text) + " does not fit into 64 bits");
+    throw Error(printable(what) + ": " + printable(text) + " does not fit into 64 bits");
   }
   if (error != std::errc{} || stopped != end) {
-    throw Error(std::string(what) + ": '" + printable(text) + "' is not " + wanted);
+    throw Error(printable(what) + ": '" + printable(text) + "' is not " + wanted);
   }
   return value;
 }
@@ -41,10 +41,10 @@ double parse_real(std::string_view text, std::string_view what) {
   const char* end = text.data() + text.size();
   const auto [stopped, error] = std::from_chars(text.data(), end, value);
   if (error == std::errc::result_out_of_range && stopped == end) {
-    throw Error(std::string(what) + ": " + printable(text) + " is beyond double precision");
+    throw Error(printable(what) + ": " + printable(text) + " is beyond double precision");
   }
   if (error != std::errc{} || stopped != end || !std::isfinite(value)) {
-    throw Error(std::string(what) + ": '" + printable(text) + "' is not a finite number (decimal point, e.g. 0.5)");
+    throw Error(printable(what) + ": '" + printable(text) + "' is not a finite number (decimal point, e.g. 0.5)");
   }
   return value;
 }
