@@ -10,8 +10,6 @@
 namespace lenbench::cli_test {
 namespace {
 
-using Words = std::vector<std::string>;
-
 class CheckTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -21,9 +19,8 @@ class CheckTest : public testing::Test {
   }
   std::string at(const std::string& name) const { return folder_.path(name); }
   void measure(const std::string& model, const std::string& file, const Words& more = {}) const {
-    Words words = {"run", model, "--tasks", "recall", "--lengths", "64,128", "--samples", "200", "-o", at(file)};
-    words.insert(words.end(), more.begin(), more.end());
-    const Outcome outcome = lenbench(words);
+    const Outcome outcome = lenbench(
+        with({"run", model, "--tasks", "recall", "--lengths", "64,128", "--samples", "200", "-o", at(file)}, more));
     ASSERT_TRUE(outcome.code == 0 || outcome.code == 3) << outcome.err;
   }
   // With another text in place of the first occurrence of `from` in a file.
@@ -35,11 +32,11 @@ class CheckTest : public testing::Test {
     spill(at(target), text.replace(found, from.size(), to));
   }
   Outcome check(const std::string& file, const Words& more = {}, const Surroundings& where = {}) const {
-    Words words = {"check",
-                   file.find(':') == std::string::npos && file.find('.') != std::string::npos ? at(file) : file,
-                   "--baseline", at("ci.json")};
-    words.insert(words.end(), more.begin(), more.end());
-    return lenbench(words, where);
+    return lenbench(
+        with({"check", file.find(':') == std::string::npos && file.find('.') != std::string::npos ? at(file) : file,
+              "--baseline", at("ci.json")},
+             more),
+        where);
   }
   TempFolder folder_;
 };

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "cli/bundled.h"
 #include "cli/program.h"
 
 namespace lenbench::cli_test {
@@ -20,11 +21,7 @@ std::string python_with_numpy() {
 }
 
 std::vector<json> records(const std::string& model, const std::vector<std::string>& more) {
-  std::vector<std::string> words = {"run", model, "--quiet", "--json"};
-  words.insert(words.end(), more.begin(), more.end());
-  Surroundings where;
-  where.environment["LENBENCH_DATA"] = LENBENCH_RESULTS;
-  const Outcome outcome = Child(words, where).wait(600);
+  const Outcome outcome = Child(with({"run", model, "--quiet", "--json"}, more), bundled()).wait(600);
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   std::vector<json> all;
   for (const std::string& line : lines_of(outcome.out)) all.push_back(json::parse(line));

@@ -84,10 +84,8 @@ TEST(ExecRun, AProgramWithoutNatsIsAskedForTokensOnly) {
 TEST(ExecRun, EveryFailureIsARecordedReason) {
   const TempFolder folder;
   const auto reason = [&](const std::string& body, const std::vector<std::string>& more = {}) {
-    std::vector<std::string> words = {"run", script(folder, body), "--tasks", "flip-flop", "--lengths",
-                                      "64",  "--samples",          "2",       "--json"};
-    words.insert(words.end(), more.begin(), more.end());
-    const Outcome outcome = lenbench(words);
+    const Outcome outcome = lenbench(with(
+        {"run", script(folder, body), "--tasks", "flip-flop", "--lengths", "64", "--samples", "2", "--json"}, more));
     EXPECT_EQ(outcome.code, 3) << outcome.err;
     const std::vector<json> records = records_of(outcome);
     EXPECT_EQ(records.size(), 1U);

@@ -14,10 +14,9 @@ const std::string kModels = std::string(LENBENCH_TEST_DATA) + "/model/huggingfac
 
 std::vector<std::string> run_words(const std::string& model, const std::string& output,
                                    const std::vector<std::string>& more = {}) {
-  std::vector<std::string> words = {"run", kModels + model, "--tasks", "parity", "--lengths", "16,64", "--samples",
-                                    "3",   "--threads",     "1",       "-o",     output};
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
+  return with({"run", kModels + model, "--tasks", "parity", "--lengths", "16,64", "--samples", "3", "--threads", "1",
+               "-o", output},
+              more);
 }
 
 bool mentions(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }

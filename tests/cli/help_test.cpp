@@ -10,8 +10,6 @@
 namespace lenbench::cli_test {
 namespace {
 
-using Words = std::vector<std::string>;
-
 const Words kCommands = {"run",  "train", "table",   "plot",   "report", "check", "baseline",  "compare",    "list",
                          "show", "gen",   "inspect", "verify", "audit",  "bench", "selfcheck", "completion", "merge"};
 

@@ -6,8 +6,6 @@
 namespace lenbench::cli_test {
 namespace {
 
-using Words = std::vector<std::string>;
-
 struct BadInput {
   const char* name;
   Words words;
@@ -18,11 +16,7 @@ class BadInputTest : public testing::TestWithParam<BadInput> {};
 
 TEST_P(BadInputTest, IsOneLineAndExitTwo) { EXPECT_TRUE(refused(lenbench(GetParam().words), 2, GetParam().mention)); }
 
-Words oracle_with(Words more) {
-  Words words = {"run", "oracle", "--samples", "2"};
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
+Words oracle_with(Words more) { return with({"run", "oracle", "--samples", "2"}, more); }
 
 INSTANTIATE_TEST_SUITE_P(
     CommandLine, BadInputTest,

@@ -9,26 +9,12 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "cli/bundled.h"
 #include "cli/program.h"
 #include "tests/record/same_records.h"
 
 namespace lenbench::cli_test {
 namespace {
-
-using Words = std::vector<std::string>;
-
-constexpr double kReals = 1e-6;
-
-Words with(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
-Surroundings bundled() {
-  Surroundings where;
-  where.environment["LENBENCH_DATA"] = LENBENCH_RESULTS;
-  return where;
-}
 
 // Lines of a Record file by length: ranks write the longest Cells first.
 std::vector<std::string> sorted_lines(const std::string& path) {

@@ -8,8 +8,6 @@
 namespace lenbench::cli_test {
 namespace {
 
-using Words = std::vector<std::string>;
-
 // "task length samples" of each Cell of a dry run.
 Words dry_cells(Words words) {
   words.emplace_back("--dry-run");

@@ -9,15 +9,6 @@
 namespace lenbench::cli_test {
 namespace {
 
-using Words = std::vector<std::string>;
-
-constexpr double kReals = 1e-6;
-
-Words with(Words words, const Words& more) {
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
-
 TEST(Merge, ShardsGiveTheRecordsAndTheTableOfOneRun) {
   const TempFolder folder;
   for (const char* model : {"blind", "oracle:1024", "nan@300", "oom@2048"}) {

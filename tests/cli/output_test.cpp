@@ -14,13 +14,10 @@ namespace lenbench::cli_test {
 namespace {
 
 namespace fs = std::filesystem;
-using Words = std::vector<std::string>;
 using nlohmann::ordered_json;
 
 Words run_words(const std::string& model, const std::string& path, Words more = {}) {
-  Words words = {"run", model, "--tasks", "recall", "--lengths", "64,128", "--samples", "4", "-o", path};
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
+  return with({"run", model, "--tasks", "recall", "--lengths", "64,128", "--samples", "4", "-o", path}, more);
 }
 
 // A Record line without what may differ between two measurements of the same Cell.

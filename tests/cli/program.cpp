@@ -102,9 +102,12 @@ Outcome Child::wait(double limit_seconds) {
   return outcome;
 }
 
-Outcome lenbench(const std::vector<std::string>& arguments, const Surroundings& where) {
-  return Child(arguments, where).wait();
+Words with(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
 }
+
+Outcome lenbench(const Words& arguments, const Surroundings& where) { return Child(arguments, where).wait(); }
 
 TempFolder::TempFolder() {
   std::string path = (fs::temp_directory_path() / "lenbench-test-XXXXXX").string();

@@ -49,7 +49,12 @@ class Child {
   std::string out_path_, err_path_;
 };
 
-Outcome lenbench(const std::vector<std::string>& arguments, const Surroundings& where = {});
+using Words = std::vector<std::string>;
+
+// `words` and `more` behind them.
+Words with(Words words, const Words& more);
+
+Outcome lenbench(const Words& arguments, const Surroundings& where = {});
 
 // A folder of its own, removed at the end.
 class TempFolder {

@@ -20,9 +20,7 @@ class TableTest : public testing::Test {
     }
   }
   std::vector<std::string> table(std::vector<std::string> more) const {
-    std::vector<std::string> words = {"table", folder_.path("oracle:64.jsonl"), folder_.path("echo.jsonl")};
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
+    return with({"table", folder_.path("oracle:64.jsonl"), folder_.path("echo.jsonl")}, more);
   }
   TempFolder folder_;
 };

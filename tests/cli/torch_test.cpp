@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "cli/bundled.h"
 #include "cli/program.h"
 
 namespace lenbench::cli_test {
@@ -13,12 +14,6 @@ namespace {
 using nlohmann::json;
 
 const std::string kModels = std::string(LENBENCH_TEST_DATA) + "/model/reference/";
-
-Surroundings bundled() {
-  Surroundings where;
-  where.environment["LENBENCH_DATA"] = LENBENCH_RESULTS;
-  return where;
-}
 
 // On a machine with a CUDA device and LibTorch's part for it, the commands run.
 TEST(Devices, CudaIsUsedOrSaysInOneLineWhatIsMissing) {
@@ -32,13 +27,11 @@ TEST(Devices, CudaIsUsedOrSaysInOneLineWhatIsMissing) {
         {"bench", model, "--end-to-end", "--length", "64", "--repeats", "1"},
         {"audit", "recall-asentmax-nape", "--lengths", "64", "--samples", "2"},
         {"train", "recall-asentmax-nape", "-o", folder.path("trained")}}) {
-    std::vector<std::string> words = command;
-    words.insert(words.end(), {"--device", "cuda"});
-    const Outcome outcome = lenbench(words, bundled());
+    const Outcome outcome = lenbench(with(command, {"--device", "cuda"}), bundled());
     if (outcome.code == 0) continue;
-    EXPECT_EQ(outcome.code, 2) << words[0] << outcome.err;
-    EXPECT_EQ(outcome.err.rfind("lenbench: error: device cuda: ", 0), 0U) << words[0] << outcome.err;
-    EXPECT_EQ(lines_of(outcome.err).size(), 1U) << words[0] << outcome.err;
+    EXPECT_EQ(outcome.code, 2) << command[0] << outcome.err;
+    EXPECT_EQ(outcome.err.rfind("lenbench: error: device cuda: ", 0), 0U) << command[0] << outcome.err;
+    EXPECT_EQ(lines_of(outcome.err).size(), 1U) << command[0] << outcome.err;
     EXPECT_FALSE(std::filesystem::exists(folder.path("trained")));
   }
   const Outcome tf32 = lenbench({"run", model, "--lengths", "64", "--samples", "2", "--dtype", "tf32"}, bundled());
@@ -79,14 +72,13 @@ TEST(TorchRun, OnePassGivesPrefixRowsOfAllShorterLengthsAndTheClaimsAreDrawn) {
                                         "--samples", "4",
                                         "--threads", "1",
                                         "-o"};
-  const auto with = [](std::vector<std::string> words, const std::string& lengths,
-                       const std::vector<std::string>& more) {
+  const auto at_lengths = [&](const std::string& lengths, const Words& more) {
+    Words words = run;
     words[5] = lengths;
-    words.insert(words.end(), more.begin(), more.end());
-    return words;
+    return with(words, more);
   };
-  ASSERT_EQ(lenbench(with(run, "train,256", {prefix, "--probe", "prefix"}), bundled()).code, 0);
-  ASSERT_EQ(lenbench(with(run, "around:train", {answers}), bundled()).code, 0);
+  ASSERT_EQ(lenbench(at_lengths("train,256", {prefix, "--probe", "prefix"}), bundled()).code, 0);
+  ASSERT_EQ(lenbench(at_lengths("around:train", {answers}), bundled()).code, 0);
   EXPECT_EQ(lines_of(slurp(answers)).size(), 3U);  // 63, 64, 65
   const json shorter = json::parse(lines_of(slurp(prefix)).at(0))["measurement"];
   EXPECT_EQ(shorter["probe_rows"], "");

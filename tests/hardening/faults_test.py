@@ -12,7 +12,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import FAULT_LIBRARY, PROGRAM, answer_of, lines_of, problem_with, run, start  # noqa: E402
+from harness import FAULT_LIBRARY, PROGRAM, Folder, answer_of, lines_of, problem_with, run, start  # noqa: E402
 
 LENGTHS = "64,72,80,88,96"
 
@@ -25,7 +25,7 @@ def fault(call, number, code):
     return {"LD_PRELOAD": FAULT_LIBRARY, "LENBENCH_FAULT": f"{call}:{number}:{code}"}
 
 
-class Folder(unittest.TestCase):
+class Measuring(Folder):
     @classmethod
     def setUpClass(cls):
         with tempfile.TemporaryDirectory() as folder:
@@ -33,14 +33,6 @@ class Folder(unittest.TestCase):
             done = run(*measuring(path))
             assert done.returncode == 0, done.stderr
             cls.whole = lines_of(path)[0]
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
 
     def one_error(self, done, mention):
         errors = [line for line in done.stderr.splitlines() if line.startswith("lenbench: error:")]
@@ -55,7 +47,7 @@ class Folder(unittest.TestCase):
         self.assertEqual(len(lines_of(path)[0]), len(self.whole))
 
 
-class BrokenWrites(Folder):
+class BrokenWrites(Measuring):
     def test_every_call_of_a_run_may_fail(self):
         counts = {}
         for call, code in (("write", errno.ENOSPC), ("write", errno.EDQUOT), ("write", errno.EIO), ("fsync", errno.EIO),
@@ -106,7 +98,7 @@ class BrokenWrites(Folder):
             self.assertEqual([left for left in os.listdir(self.folder) if left.startswith(".lenbench-")], [])
 
 
-class Mounts(Folder):
+class Mounts(Measuring):
     """On a small file system of its own, which vanishes with the process that mounted it."""
 
     def inside(self, options, script):
@@ -144,7 +136,7 @@ class Mounts(Folder):
         self.assertGreaterEqual(done.stderr.count("Read-only file system"), 4, done.stderr)
 
 
-class Clocks(Folder):
+class Clocks(Measuring):
     def test_a_clock_that_goes_backwards_changes_no_answer_and_no_duration(self):
         path = self.path("r.jsonl")
         done = run(*measuring(path), environment={"LD_PRELOAD": FAULT_LIBRARY, "LENBENCH_CLOCK_STEP": "3600"})
@@ -161,7 +153,7 @@ class Clocks(Folder):
             self.assertEqual(run(*words, environment={"LD_PRELOAD": FAULT_LIBRARY, "LENBENCH_CLOCK_STEP": "3600"}).returncode, 0)
 
 
-class Descriptors(Folder):
+class Descriptors(Measuring):
     def test_closed_standard_descriptors_never_become_the_record_file(self):
         for closed, code in (("<&-", 0), ("2>&-", 0), (">&-", 3), ("<&- >&- 2>&-", 3)):
             path = self.path("r.jsonl")
@@ -186,7 +178,7 @@ class Descriptors(Folder):
             self.assertEqual(done.stdout.strip(), "0", done.stderr)
 
 
-class Locks(Folder):
+class Locks(Measuring):
     def held(self, path, model):
         child = start(*measuring(path, model))
         self.addCleanup(child.stdout.close)

@@ -4,10 +4,24 @@ import hashlib
 import json
 import os
 import subprocess
+import tempfile
+import unittest
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 PROGRAM = os.environ.get("LENBENCH_PROGRAM", os.path.join(ROOT, "build", "release", "bin", "lenbench"))
 FAULT_LIBRARY = os.environ.get("LENBENCH_FAULT_LIBRARY", os.path.join(ROOT, "build", "release", "lib", "liblenbench_fault.so"))
+
+
+class Folder(unittest.TestCase):
+    """Tests with a folder of their own each, removed at the end."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
 
 
 def start(*words, environment=None, **more):

@@ -7,26 +7,14 @@ import random
 import resource
 import signal
 import sys
-import tempfile
 import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import FAULT_LIBRARY, lines_of, run, start, tiny_recipe, training_result  # noqa: E402
-
+from harness import FAULT_LIBRARY, Folder, lines_of, run, start, tiny_recipe, training_result  # noqa: E402
 
 # Of address space: LibTorch's files alone take more than 400 MiB.
 LIMITS_MIB = (8000, 520, 450, 400, 300)
-
-
-class Folder(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
 
 
 class Training(Folder):

@@ -11,25 +11,17 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from harness import PROGRAM, answer_of, lines_of, run  # noqa: E402
+from harness import PROGRAM, Folder, answer_of, lines_of, run  # noqa: E402
 
 
-class Folder(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
+class Commands(Folder):
     def done(self, *words, **more):
         finished = run(*words, **more)
         self.assertEqual(finished.returncode, 0, finished.stderr)
         return finished
 
 
-class Locales(Folder):
+class Locales(Commands):
     @unittest.skipUnless(shutil.which("localedef") and os.path.isdir("/usr/share/i18n/locales"), "no localedef to make locales with")
     def test_german_and_turkish_change_nothing(self):
         names = {"de_DE.UTF-8": "de_DE", "tr_TR.UTF-8": "tr_TR"}
@@ -61,7 +53,7 @@ class Locales(Folder):
             self.assertEqual(len(lines_of(there)[0]), 4)
 
 
-class Terminals(Folder):
+class Terminals(Commands):
     def on_a_terminal(self, environment, *words):
         """What the program writes to a terminal."""
         master, slave = pty.openpty()
@@ -101,7 +93,7 @@ class Terminals(Folder):
         self.assertEqual(done.returncode, 0, done.stderr)
 
 
-class Homes(Folder):
+class Homes(Commands):
     def test_a_home_that_does_not_exist(self):
         records = self.path("r.jsonl")
         for home in ({"HOME": "/nonexistent"}, {"HOME": ""}, {}):
@@ -116,7 +108,7 @@ class Homes(Folder):
                 self.assertFalse(os.path.exists("/nonexistent"))
 
 
-class Paths(Folder):
+class Paths(Commands):
     def test_spaces_newlines_quotes_and_other_letters(self):
         for name in ("with space", "Größe-長さ-Ж", "new\nline", "quote'\"$HOME;*", "-dash", "%s%n", "\udcff\udcfe bytes"):
             folder = self.path(name)
@@ -150,7 +142,7 @@ class Paths(Folder):
             self.assertEqual((missing.returncode, missing.stderr.count("\n")), (2, 1), missing.stderr)
 
 
-class Plans(Folder):
+class Plans(Commands):
     def test_ten_thousand_cells_and_their_resumption(self):
         folder = self.folder
         if os.access("/dev/shm", os.W_OK):  # a sync of each Record costs a turn of the disk elsewhere

@@ -4,13 +4,14 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import unittest
 import warnings
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 sys.path.insert(0, os.path.join(ROOT, "python"))
+sys.path.insert(0, os.path.join(ROOT, "tests", "hardening"))
 import lenbench  # noqa: E402
+from harness import Folder  # noqa: E402
 
 try:
     import pandas
@@ -24,15 +25,7 @@ except ImportError:
 PROGRAM = os.environ["LENBENCH_PROGRAM"]
 
 
-class Folder(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
+class Commands(Folder):
     def run_program(self, *words):
         return subprocess.run([PROGRAM, *words], capture_output=True, text=True, check=False)
 
@@ -42,7 +35,7 @@ class Folder(unittest.TestCase):
         return self.path(name)
 
 
-class Records(Folder):
+class Records(Commands):
     def test_what_the_program_wrote_comes_back(self):
         path = self.measured()
         records = lenbench.read_records(path)
@@ -109,7 +102,7 @@ class Records(Folder):
 
 
 @unittest.skipIf(torch is None, "torch is not installed")
-class TorchScript(Folder):
+class TorchScript(Commands):
     def test_the_program_measures_what_was_exported(self):
         class Next(torch.nn.Module):
             def __init__(self):
