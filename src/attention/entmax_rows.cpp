@@ -37,7 +37,7 @@ Powers powers(const at::Tensor& scaled_u, const at::Tensor& e) {
 }
 
 // Newton on the beta-norm of the positive part: from L = 0 it rises monotonically and never passes the solution for
-// alpha in (1, 2] (kernels.md 2.3). In the limit e = 0 one step gives log-sum-exp.
+// alpha in (1, 2] (docs/kernels.md). In the limit e = 0 one step gives log-sum-exp.
 at::Tensor solve(const at::Tensor& scores, const at::Tensor& e) {
   at::Tensor row_max = scores.amax({-1}, true);
   const at::Tensor empty = at::eq(row_max, -std::numeric_limits<double>::infinity());
@@ -60,7 +60,7 @@ at::Tensor solve(const at::Tensor& scores, const at::Tensor& e) {
   return at::where(empty, 0.0, p / at::where(empty, 1.0, sum));
 }
 
-// With a = -e ln p and phi = exp(a) - 1 - a, the gradient in alpha has no difference of large terms (kernels.md 2.5).
+// With a = -e ln p and phi = exp(a) - 1 - a, the gradient in alpha has no difference of large terms.
 at::Tensor alpha_gradient(const at::Tensor& p, const at::Tensor& grad_p, const at::Tensor& e) {
   const at::Tensor off = at::le(p, 0.0);
   const at::Tensor log_p = at::log(at::where(off, 1.0, p));

@@ -1,4 +1,4 @@
-// alpha-entmax of materialised rows of scores with its analytic gradient (paper.md 1.1; kernels.md 2.3 to 2.5).
+// alpha-entmax of materialised rows of scores with its analytic gradient (paper.md 1.1; docs/kernels.md).
 // Letters: B rows of a batch, H heads, Q queries, K keys.
 #pragma once
 

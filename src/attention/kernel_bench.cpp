@@ -15,12 +15,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <ctime>
 #include <functional>
 
 #include "attention/attend.h"
+#include "base/clock.h"
 #include "kernels/attention_kernels.h"
 
 namespace lenbench {
@@ -103,7 +103,7 @@ class KernelCall {
 // Seconds of the process, so that other work on the machine does not count, or of the clock on the wall.
 double seconds_now(bool process_time) {
   if (process_time) return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return steady_seconds();
 }
 
 at::Tensor head_of(const at::Tensor& x_TD) { return x_TD.contiguous().unsqueeze(0).unsqueeze(0); }
@@ -146,6 +146,7 @@ std::vector<KernelTiming> time_side_by_side(const std::string& input, const std:
     KernelTiming timing;
     timing.input = input;
     timing.kernel = contestants[i].name;
+    timing.clock = process_time ? "cpu" : "wall";
     timing.seconds = spread_of(seconds[i]);
     timing.speed = spread_of(speed[i]);
     if (contestants[i].describe) contestants[i].describe(timing);
@@ -156,7 +157,12 @@ std::vector<KernelTiming> time_side_by_side(const std::string& input, const std:
 
 std::vector<KernelTiming> time_input(const BenchInput& input, std::int64_t repeats, int threads, bool certify) {
   const at::NoGradGuard no_grad;
-  if (input.q_TD.is_cuda()) return time_side_by_side(input.name, cuda_contestants(input), repeats, false);
+  const auto timed = [&](const std::vector<Contestant>& contestants, bool process_time, const char* instructions) {
+    std::vector<KernelTiming> timings = time_side_by_side(input.name, contestants, repeats, process_time);
+    for (KernelTiming& timing : timings) timing.instructions = instructions;
+    return timings;
+  };
+  if (input.q_TD.is_cuda()) return timed(cuda_contestants(input), false, "CUDA");
   const at::Tensor q = head_of(input.q_TD), k = head_of(input.k_TD), v = head_of(input.v_TD);
   const at::Tensor q_half = q.to(at::kBFloat16), k_half = k.to(at::kBFloat16), v_half = v.to(at::kBFloat16);
   const auto sdpa = [](const at::Tensor& q_1, const at::Tensor& k_1, const at::Tensor& v_1) {
@@ -184,9 +190,7 @@ std::vector<KernelTiming> time_input(const BenchInput& input, std::int64_t repea
     reference.path = AttentionPath::kReference;
     contestants.push_back({fmt::format("reference entmax {:g}", input.alpha), [&] { attend(reference); }, {}});
   }
-  std::vector<KernelTiming> timings = time_side_by_side(input.name, contestants, repeats, threads == 1);
-  for (KernelTiming& timing : timings) timing.instructions = kernels::kernel_variant();
-  return timings;
+  return timed(contestants, threads == 1, kernels::kernel_variant());
 }
 
 }  // namespace lenbench

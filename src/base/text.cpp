@@ -82,4 +82,6 @@ std::string printable(std::string_view bytes) {
   return escaped;
 }
 
+std::string first_line(std::string_view text) { return printable(text.substr(0, text.find('\n'))); }
+
 }  // namespace lenbench

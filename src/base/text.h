@@ -16,4 +16,7 @@ std::string escape_invalid_utf8(std::string_view bytes);
 // as \n, \t, \xNN or \u{NNNN}.
 std::string printable(std::string_view bytes);
 
+// What stands before the first line feed, printable: libraries put traces behind what went wrong.
+std::string first_line(std::string_view text);
+
 }  // namespace lenbench

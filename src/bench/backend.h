@@ -45,6 +45,9 @@ struct TrainOptions {
 // What Backend::train throws after a stop.
 struct TrainingStopped {};
 
+// What `train` writes beside its model.
+inline constexpr const char* kTrainingLogName = "train_log.jsonl";
+
 // Name of what a recipe trains with another seed than its own.
 inline std::string seeded_name(const std::string& recipe_name, std::uint64_t seed) {
   return recipe_name + "-seed" + std::to_string(seed);

@@ -37,18 +37,21 @@ const Cell& cell_of(const Item& item, const RunPlan& plan) {
 ItemPlan make_items(const RunPlan& plan, const Predictor& predictor, const RunOptions& options) {
   ItemPlan result;
   std::string text = fmt::format("probe {}\n", static_cast<int>(options.probe));
-  const auto add = [&](const Item& item) {
-    text += fmt::format("{} {} {} {}\n", make_record(cell_of(item, plan), predictor.info()).resume_key(), item.first,
-                        item.samples, item.batch);
+  const auto key_of = [&](const Cell& cell) { return make_record(cell, predictor.info()).cell_key(); };
+  const auto add = [&](const Item& item, const std::string& key) {
+    text += fmt::format("{} {} {} {}\n", key, item.first, item.samples, item.batch);
     result.items.push_back(item);
   };
-  for (std::size_t i = 0; i < plan.skipped.size(); ++i) add({.cell = i, .skipped = true});
+  for (std::size_t i = 0; i < plan.skipped.size(); ++i) {
+    add({.cell = i, .skipped = true}, key_of(plan.skipped[i].cell));
+  }
   for (std::size_t i = 0; i < plan.cells.size(); ++i) {
     const Cell& cell = plan.cells[i];
     const std::int64_t batch = item_batch(cell, predictor, options);
     const std::int64_t samples = batch * std::max<std::int64_t>(1, kItemTokens / (batch * cell.total_tokens));
+    const std::string key = key_of(cell);
     for (std::int64_t first = 0; first < cell.samples; first += samples) {
-      add({.cell = i, .first = first, .samples = std::min(samples, cell.samples - first), .batch = batch});
+      add({.cell = i, .first = first, .samples = std::min(samples, cell.samples - first), .batch = batch}, key);
     }
   }
   result.sha256 = sha256_hex(text);

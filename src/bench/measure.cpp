@@ -99,17 +99,18 @@ Measured measure_cell(Predictor& predictor, const RunOptions& options, const Mea
   std::int64_t batch = 1;
   try {
     const std::int64_t tokens = cell.total_tokens;
-    const auto scored = static_cast<std::int64_t>(draw_batch(cell, 0, 1).samples.front().scored.size());
-    batch = request.batch > 0   ? request.batch
-            : options.batch > 0 ? options.batch
-                                : choose_batch(predictor, tokens, scored, options.memory_bytes);
-    batch = std::min(batch, cell.samples);
-    const std::int64_t smallest = predictor.predicted_bytes(1, tokens, scored);
-    if (options.memory_bytes > 0 && smallest > options.memory_bytes) {
-      throw Error(fmt::format("out of memory: one sample of {} tokens needs about {}, the budget is {}", tokens,
-                              format_bytes(smallest), format_bytes(options.memory_bytes)),
-                  ExitCode::kNotMeasured);
+    batch = request.batch > 0 ? request.batch : options.batch;
+    if (batch == 0 || options.memory_bytes > 0) {
+      const auto scored = static_cast<std::int64_t>(draw_batch(cell, 0, 1).samples.front().scored.size());
+      if (batch == 0) batch = choose_batch(predictor, tokens, scored, options.memory_bytes);
+      const std::int64_t smallest = predictor.predicted_bytes(1, tokens, scored);
+      if (options.memory_bytes > 0 && smallest > options.memory_bytes) {
+        throw Error(fmt::format("out of memory: one sample of {} tokens needs about {}, the budget is {}", tokens,
+                                format_bytes(smallest), format_bytes(options.memory_bytes)),
+                    ExitCode::kNotMeasured);
+      }
     }
+    batch = std::min(batch, cell.samples);
     CellMeter meter(*cell.task, first);
     Probe probe;
     RepresentationMeter representations;
@@ -151,7 +152,6 @@ Measured measure_cell(Predictor& predictor, const RunOptions& options, const Mea
       representations.describe(*record.part);
     }
     if (!failure.empty()) fail(failure);
-    outcome.nonfinite = record.measurement.nonfinite_samples > 0;
   } catch (const std::bad_alloc&) {
     fail(fmt::format("out of memory: while drawing or judging samples of {} tokens", cell.total_tokens));
   } catch (const std::exception& error) {

@@ -20,8 +20,7 @@ struct MeasureRequest {
 
 struct Measured {
   Record record;
-  bool finished = true;    // false: the stop flag came first, and there is no Record
-  bool nonfinite = false;  // failed, for this reason only
+  bool finished = true;  // false: the stop flag came first, and there is no Record
 };
 
 // Of `options` batch, memory_bytes, setting, wall_clock, seconds and stop are used, and both clocks must be set.

@@ -5,7 +5,6 @@
 
 #include <map>
 #include <set>
-#include <stdexcept>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -133,15 +132,11 @@ std::vector<Record> merge_records(const std::vector<SourcedRecord>& records) {
     merged.push_back(std::move(whole));
   };
   for (auto place = items.begin(); place != items.end();) {
-    Record key = place->second->record;
-    key.part.reset();
-    const std::string cell = key.resume_key();
+    const std::string cell = place->second->record.cell_key();
     std::vector<const SourcedRecord*> parts;
     std::vector<const Record*> joined;
     for (; place != items.end(); ++place) {
-      Record next = place->second->record;
-      next.part.reset();
-      if (next.resume_key() != cell) break;
+      if (place->second->record.cell_key() != cell) break;
       parts.push_back(place->second);
       joined.push_back(&place->second->record);
     }

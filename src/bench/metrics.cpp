@@ -20,6 +20,15 @@ namespace {
 constexpr std::int32_t kNumBytes = 256;
 constexpr double kMostBytes = 9007199254740992;  // 2^53: whole numbers end here
 
+struct ProbeRowsName {
+  ProbeRows rows;
+  const char* name;
+};
+constexpr ProbeRowsName kProbeRows[] = {{ProbeRows::kAnswer, "answer"},
+                                        {ProbeRows::kAll, "all"},
+                                        {ProbeRows::kPrefix, "prefix"},
+                                        {ProbeRows::kNone, "none"}};
+
 std::int64_t total(const std::vector<std::int64_t>& counts) {
   return std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
 }
@@ -39,6 +48,25 @@ std::optional<Proportion> clustered(const std::vector<std::int64_t>& right, cons
 }
 
 }  // namespace
+
+std::vector<std::string> probe_rows_names() {
+  std::vector<std::string> names;
+  for (const ProbeRowsName& each : kProbeRows) names.emplace_back(each.name);
+  return names;
+}
+
+std::string probe_rows_name(ProbeRows rows) {
+  return std::find_if(std::begin(kProbeRows), std::end(kProbeRows),
+                      [&](const ProbeRowsName& each) { return each.rows == rows; })
+      ->name;
+}
+
+ProbeRows parse_probe_rows(std::string_view name) {
+  for (const ProbeRowsName& each : kProbeRows) {
+    if (name == each.name) return each.rows;
+  }
+  throw std::invalid_argument("no probe rows of this name");
+}
 
 std::optional<double> finite(double value) { return std::isfinite(value) ? std::optional(value) : std::nullopt; }
 
@@ -222,9 +250,7 @@ void take_probe(const Probe& probe, Measurement& measurement, bool for_part) {
     measurement.heads_by_position.push_back({bucket_first(bucket), bucket_last(bucket), std::move(heads)});
   }
   if (measurement.heads.empty() && measurement.heads_by_position.empty()) return;
-  measurement.probe_rows = probe.rows == ProbeRows::kAnswer ? "answer"
-                           : probe.rows == ProbeRows::kAll  ? "all"
-                                                            : "prefix";
+  measurement.probe_rows = probe_rows_name(probe.rows);
 }
 
 std::vector<HeadMeans> head_means(const Probe& probe, const std::vector<HeadStats>& heads, bool for_part) {

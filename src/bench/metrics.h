@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/predictor.h"
@@ -14,6 +15,12 @@
 #include "tasks/task.h"
 
 namespace lenbench {
+
+// The names of ProbeRows as on the command line and in Records: "answer", "all", "prefix", "none".
+std::vector<std::string> probe_rows_names();
+std::string probe_rows_name(ProbeRows rows);
+// Throws std::invalid_argument on a name that is none of these.
+ProbeRows parse_probe_rows(std::string_view name);
 
 // None for NaN and infinity, which no Record holds.
 std::optional<double> finite(double value);

@@ -2,22 +2,18 @@
 #include "bench/piecewise.h"
 
 #include <algorithm>
-#include <chrono>
 #include <new>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
 
 namespace lenbench {
 
 namespace {
-
-double steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 bool is_out_of_memory(const Error& error) {
   return error.code() == ExitCode::kNotMeasured && std::string(error.what()).find("out of memory") != std::string::npos;

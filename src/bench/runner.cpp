@@ -2,13 +2,13 @@
 #include "bench/runner.h"
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <optional>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "bench/items.h"
@@ -16,13 +16,7 @@
 
 namespace lenbench {
 
-namespace {
-
-double steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-}  // namespace
+namespace {}  // namespace
 
 // A Cell, or an item of one.
 struct Runner::Work {
@@ -32,6 +26,11 @@ struct Runner::Work {
   std::optional<Part> part;
   std::int64_t samples() const { return part ? part->samples : cell->samples; }
 };
+
+void RunSummary::count(const Record& record) {
+  ++(record.status == "ok" ? ok : failed);
+  if (record.status != "ok" && record.measurement.nonfinite_samples > 0) ++nonfinite;
+}
 
 Runner::Runner(Predictor& predictor, RunOptions options) : predictor_(predictor), options_(std::move(options)) {
   if (!options_.wall_clock) throw std::logic_error("RunOptions::wall_clock is required");
@@ -162,12 +161,9 @@ void Runner::run_all(const std::vector<Work>& todo, const Sink& sink, const Prog
       return;
     }
     sink(outcome.record);
+    summary.count(outcome.record);
     if (outcome.record.status == "ok") {
-      ++summary.ok;
       forecast.observe(cell.total_tokens, samples, outcome.record.measurement.seconds);
-    } else {
-      ++summary.failed;
-      summary.nonfinite += outcome.nonfinite ? 1 : 0;
     }
     finished_samples += samples;
     ++state.cells_done;

@@ -42,6 +42,7 @@ struct RunSummary {
   std::int64_t nonfinite = 0;         // of `failed`: only because logits were not finite
   std::int64_t already_recorded = 0;  // neither measured nor counted above
   bool stopped = false;               // by the stop flag, with Cells left
+  void count(const Record& record);   // of a measured Cell, or a part of one
   bool all_measured() const { return failed == 0 && !stopped; }
 };
 

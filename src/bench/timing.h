@@ -32,7 +32,8 @@ struct KernelTiming {
   std::string kernel;  // "sdpa float32", "sdpa bfloat16", "lenbench softmax", "lenbench entmax 1.5", "reference ..."
   Spread seconds;
   Spread speed;              // seconds of "sdpa float32" in the same round over this kernel's: above 1 is faster
-  std::string instructions;  // instruction set of lenbench's kernels
+  std::string instructions;  // instruction set of lenbench's kernels; "CUDA" on a device
+  std::string clock;         // of `seconds`: "cpu" (time of the process) or "wall"
   // Of lenbench's kernels; negative: not known. screened_share: pairs looked at by rounded dot products.
   double mean_support = -1, scored_share = -1, screened_share = -1, pushes_per_row = -1, sum_error = -1;
   std::int64_t certified_pairs = -1;  // pairs left out and scored after all; -1: not asked for

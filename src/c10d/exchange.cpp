@@ -64,9 +64,8 @@ class GlooExchange : public Exchange {
     try {
       call();
     } catch (const std::exception& error) {
-      const std::string text = error.what();
       throw Error("rank " + std::to_string(rank_) + " of " + std::to_string(world_) +
-                      ": another rank is gone, or cannot be reached: " + printable(text.substr(0, text.find('\n'))),
+                      ": another rank is gone, or cannot be reached: " + first_line(error.what()),
                   ExitCode::kNotMeasured);
     }
   }

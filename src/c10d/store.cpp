@@ -10,12 +10,6 @@
 
 namespace lenbench {
 
-namespace {
-
-std::string first_line(const std::string& text) { return printable(text.substr(0, text.find('\n'))); }
-
-}  // namespace
-
 TcpStore::TcpStore(const StoreAddress& address)
     : where_(address.host + ":" + std::to_string(address.port)), prefix_(address.prefix) {
   c10d::TCPStoreOptions options;

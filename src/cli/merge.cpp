@@ -3,10 +3,7 @@
 
 #include <fmt/core.h>
 
-#include <map>
-
 #include "base/error.h"
-#include "base/names.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/flag_set.h"
@@ -16,8 +13,6 @@
 
 namespace lenbench::cli {
 namespace {
-
-std::string key_of(const Record& record) { return record.resume_key(); }
 
 class Merge : public Command {
  public:
@@ -60,7 +55,7 @@ class Merge : public Command {
   // How many of `merged` the output holds already: it must be what an interrupted merge of the same parts left.
   std::size_t require_beginning(const std::vector<Record>& existing, const std::vector<Record>& merged) const {
     for (std::size_t i = 0; i < existing.size(); ++i) {
-      if (i < merged.size() && key_of(existing[i]) == key_of(merged[i])) continue;
+      if (i < merged.size() && existing[i].resume_key() == merged[i].resume_key()) continue;
       throw Error(fmt::format("'{}' holds other Records than these parts give ({} at {}): choose another -o",
                               printable(output_), printable(existing[i].question.task), existing[i].question.length));
     }

@@ -137,12 +137,10 @@ void require_same_plan(const std::vector<Record>& existing, const std::vector<Re
     if (record.part && record.part->plan_sha256 == planned.front().part->plan_sha256) {
       refuse(path, "it holds parts of another shard");
     }
-    Record whole = record;
-    whole.part.reset();
-    const bool asked = std::any_of(planned.begin(), planned.end(), [&](const Record& each) {
-      return each.question_key() == whole.question_key() && each.samples_requested == whole.samples_requested;
-    });
-    if (record.part && asked) {
+    const auto asks_the_same = [&](const Record& each) {
+      return each.question_key() == record.question_key() && each.samples_requested == record.samples_requested;
+    };
+    if (record.part && std::any_of(planned.begin(), planned.end(), asks_the_same)) {
       refuse(path, "its parts are cut otherwise: tasks, lengths, samples, seeds, --batch, --memory or --probe differ");
     }
     refuse(path, question_difference(record, planned));

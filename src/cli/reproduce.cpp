@@ -56,6 +56,7 @@ class Reproduce : public Command {
     request.samples = parse_at_least(samples_, "--samples", 0);
     request.remeasure = remeasure_;
     num_threads_ = parse_threads(threads_);
+    parse_device(device_);
     const std::vector<Study> studies = read_studies((data_folder() / "tables").string());
     Reproduction reproduction(find_study(studies, table_), request);
     if (dry_run_) {
@@ -119,7 +120,7 @@ class Reproduce : public Command {
       session.choice = choose_model(run.checkpoint_path);
       session.plan = reproduction.questions();
       session.run.probe = ProbeRows::kAnswer;
-      session.open.device = parse_device(device_);
+      session.open.device = device_;
       session.open.threads = num_threads_;
       session.open.transform = run.row->transform;
       session.has_output = true;

@@ -6,6 +6,7 @@
 #include "base/files.h"
 #include "base/names.h"
 #include "base/numbers.h"
+#include "bench/metrics.h"
 #include "cli/command.h"
 #include "cli/exec_flags.h"
 #include "cli/flag_set.h"
@@ -111,13 +112,8 @@ class Run : public Command {
       plan.split = parse_split(split_);
     }
     plan.max_positions = max_positions_.empty() ? 0 : parse_at_least(max_positions_, "--max-positions", 1);
-    if (!probe_.empty()) {
-      require_one_of(probe_, "--probe", {"answer", "all", "prefix", "none"});
-    }
-    request.run.probe = probe_ == "all"      ? ProbeRows::kAll
-                        : probe_ == "prefix" ? ProbeRows::kPrefix
-                        : probe_ == "none"   ? ProbeRows::kNone
-                                             : ProbeRows::kAnswer;
+    if (!probe_.empty()) require_one_of(probe_, "--probe", probe_rows_names());
+    request.run.probe = probe_.empty() ? ProbeRows::kAnswer : parse_probe_rows(probe_);
     request.run.batch = parse_at_least(batch_, "--batch", 0);
     request.run.memory_bytes = memory_.empty() ? 0 : parse_bytes(memory_, "--memory");
     request.open.device = parse_device(device_);

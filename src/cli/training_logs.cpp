@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/files.h"
 #include "base/text.h"
+#include "bench/backend.h"
 #include "checkpoint/config.h"
 #include "checkpoint/index.h"
 #include "cli/paths.h"

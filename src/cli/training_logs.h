@@ -8,8 +8,6 @@
 
 namespace lenbench::cli {
 
-inline constexpr const char* kTrainingLogName = "train_log.jsonl";
-
 // Each of `texts` is a log, a folder that holds one (a checkpoint, or a training that is under way) or a bundled
 // checkpoint. Throws Error naming what has no log.
 std::vector<TrainingLog> read_training_logs(const std::vector<std::string>& texts);

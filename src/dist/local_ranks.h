@@ -23,7 +23,8 @@ ListeningSocket listen_locally();
 struct EndedRank {
   int rank = 0;
   pid_t pid = 0;
-  std::string how;  // "killed by signal 9", "exit code 3: ITS LAST LINE"; empty: exit code 0, or an interrupt's
+  bool killed = false;  // by a signal
+  std::string how;      // "killed by signal 9", "exit code 3: ITS LAST LINE"; empty: exit code 0, or an interrupt's
 };
 
 // Started ranks die with this process, whatever ends it, and none outlives this object.

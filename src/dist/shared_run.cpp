@@ -4,18 +4,16 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <csignal>
 #include <exception>
 #include <map>
-#include <mutex>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "bench/join.h"
 #include "bench/measure.h"
@@ -26,15 +24,12 @@ namespace lenbench {
 
 namespace {
 
-constexpr double kPlanPatienceSeconds = 1800;  // rank 0 may read a large checkpoint meanwhile
+constexpr double kPlanPatienceSeconds =
+    1800;  // under a launcher's own store rank 0 may read a large checkpoint meanwhile
 constexpr double kFarewellSeconds = 3;
 constexpr auto kCollectEvery = std::chrono::milliseconds(5), kBeatEvery = std::chrono::milliseconds(500),
                kWatchEvery = std::chrono::milliseconds(20);
 constexpr double kLookForDeadEverySeconds = 0.1;
-
-double steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 std::string local_id(int rank, pid_t pid) { return fmt::format("{}:{}", rank, pid); }
 
@@ -133,7 +128,7 @@ void look_after(LocalRanks& locals, WorkQueueLead& queue, const RunMember& membe
   for (const EndedRank& ended : locals.reap()) {
     queue.bury(local_id(ended.rank, ended.pid));
     if (ended.how.empty()) continue;
-    const bool again = ended.how.starts_with("killed") && locals.restart(ended.rank);
+    const bool again = ended.killed && locals.restart(ended.rank);
     member.note(fmt::format("rank {} ended early ({}); {}what it was measuring is measured again", ended.rank,
                             ended.how, again ? "it is started again, and " : ""));
   }
@@ -172,8 +167,7 @@ RunSummary lead_shared_run(Predictor& predictor, const RunOptions& options, cons
         const std::optional<Record> whole = collection.take(item, line);
         if (progress) progress(collection.progress(false));
         if (!whole) continue;
-        ++(whole->status == "ok" ? summary.ok : summary.failed);
-        summary.nonfinite += whole->status != "ok" && whole->measurement.nonfinite_samples > 0 ? 1 : 0;
+        summary.count(*whole);
         sink(*whole);
       }
       if (member.locals != nullptr) look_after(*member.locals, queue, member);

@@ -107,9 +107,9 @@ std::vector<std::pair<std::size_t, std::string>> WorkQueueLead::collect() {
 bool WorkQueueLead::is_dead(const std::string& id, double now) {
   if (buried_.contains(id)) return true;
   const std::string value = store_.get("beat/" + id).value_or("");
-  const auto [place, is_new] = beats_.emplace(id, Beat{value, now});
-  if (place->second.value != value) place->second = {value, now};
-  return now - place->second.changed > lease_seconds_;
+  Beat& beat = beats_.try_emplace(id, Beat{value, now}).first->second;
+  if (beat.value != value) beat = {value, now};
+  return now - beat.changed > lease_seconds_;
 }
 
 void WorkQueueLead::reissue(const std::set<std::string>& immortal) {

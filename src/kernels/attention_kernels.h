@@ -74,7 +74,7 @@ struct StreamingCounters {
   std::int64_t distinct_keys = 0;    // distinct (k, v) rows summed over those heads
 };
 
-// Exact attention forward in O(keys * head_size) memory: one sweep over the keys of a row (kernels.md 2.2-2.7).
+// Exact attention forward in O(keys * head_size) memory: one sweep over the keys of a row (docs/kernels.md).
 //   out     [batches, heads, rows, head_size]: sum_j p_j v_j / sum_j p_j, overwritten.
 // Throws std::invalid_argument for sizes, alphas, slopes or visible counts outside the contract, std::bad_alloc.
 void attend_streaming(const Problem<float>& problem, View<float> out, const RowStats& stats = {},
@@ -92,7 +92,7 @@ void attend_forward(const Problem<T>& problem, View<T> out, T* saved);
 
 // Gradients. Every non-null one is overwritten. `dq` is with respect to the scaled q that `problem` holds.
 // dk, dv sum over the query heads that share a KV head; dslopes and dalphas [heads] sum over batches and rows.
-// The alpha gradient is the cancellation-free form of kernels.md 2.5 and holds at alpha = 1 as the limit.
+// The alpha gradient is in a form without cancellation and holds at alpha = 1 as the limit.
 template <typename T>
 struct Gradients {
   View<T> dq, dk, dv;

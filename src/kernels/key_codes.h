@@ -1,5 +1,5 @@
 // Keys rounded to one byte a channel, with what the rounding can cost: the screen that proves most keys out of reach
-// (kernels.md 2.8, U4).
+// (docs/kernels.md).
 #pragma once
 
 #include <cstdint>

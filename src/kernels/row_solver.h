@@ -1,4 +1,4 @@
-// alpha-entmax of one row given as a list of scores: the threshold by Newton on the beta-norm (kernels.md 2.3).
+// alpha-entmax of one row given as a list of scores: the threshold by Newton on the beta-norm (docs/kernels.md).
 #pragma once
 
 #include "kernels/tile.h"

@@ -14,7 +14,7 @@ struct Threshold {
 
 // For 1 < alpha <= 2 and count >= 1 finite scores. The beta-norm of the positive part is convex and decreasing with a
 // slope of at most -1, so Newton's steps from -1 rise monotonically and never overshoot: no bracket, no sort, and one
-// step when all scores tie (kernels.md 2.3). `Sum` is what sums are kept in: float loses digits beyond 1e5 keys.
+// step when all scores tie (docs/kernels.md). `Sum` is what sums are kept in: float loses digits beyond 1e5 keys.
 template <typename Data, typename Sum>
 Threshold entmax_threshold(const Data* scores, std::int64_t count, double alpha);
 

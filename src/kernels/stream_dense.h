@@ -85,7 +85,7 @@ constexpr float kTolerance = 1e-6F;
 constexpr float kNear = 2e-4F;
 
 // Newton on the beta-norm from the guess: from the right one step lands left of the root, and from there it rises
-// (kernels.md 2.3). high + low is the threshold of (alpha - 1) * (score - top). Lanes that are done stand still, so
+// (docs/kernels.md). high + low is the threshold of (alpha - 1) * (score - top). Lanes that are done stand still, so
 // that their bits do not depend on their neighbours.
 template <Shape kShape>
 inline void solve_dense(const float* scores, std::int64_t keys, const Normalizer<float>& norm, const FirstStep& guess,

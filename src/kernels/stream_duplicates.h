@@ -1,4 +1,4 @@
-// Attention over distinct (key, value) rows with multiplicities: exact where keys repeat (kernels.md section 3).
+// Attention over distinct (key, value) rows with multiplicities: exact where keys repeat (docs/kernels.md).
 #pragma once
 
 #include "kernels/stream_tile.h"

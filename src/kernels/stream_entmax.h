@@ -1,4 +1,4 @@
-// Streaming entmax: one sweep of the keys against a running threshold, exact by the subset rule (kernels.md 2.2).
+// Streaming entmax: one sweep of the keys against a running threshold, exact by the subset rule (docs/kernels.md).
 #pragma once
 
 #include "kernels/stream_dense.h"

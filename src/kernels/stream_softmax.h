@@ -5,7 +5,7 @@
 
 namespace lenbench::kernels::LENBENCH_KERNEL_VARIANT {
 
-// Running state of a tile: Z = sum e^(s-M) and W = sum e^(s-M)(s-M), both free of cancellation (kernels.md 2.6).
+// Running state of a tile: Z = sum e^(s-M) and W = sum e^(s-M)(s-M), both free of cancellation.
 struct SoftmaxState {
   Vec<float> top[2];
   double z[kRows] = {}, w[kRows] = {};

@@ -70,8 +70,9 @@ inline void shifted_terms(Vec<T> score, Vec<T> high, Vec<T> low, T beta, Vec<T>&
   }
 }
 
-// F - F^(1 - 1/beta) of vector g, the numerator of Newton's step on the beta-norm (kernels.md 2.3). For a general alpha
-// it is F (1 - e^-w) with w = ln(F) / beta in double: near alpha = 1 the difference of powers would lose all digits.
+// F - F^(1 - 1/beta) of vector g, the numerator of Newton's step on the beta-norm (docs/kernels.md). For a general
+// alpha it is F (1 - e^-w) with w = ln(F) / beta in double: near alpha = 1 the difference of powers would lose all
+// digits.
 template <typename T, Shape kShape>
 inline Vec<T> norm_excess(const LaneSum<T>& sums, int g, T beta) {
   const Vec<T> f = sums.vector(g);

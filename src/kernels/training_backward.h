@@ -1,4 +1,4 @@
-// Backward of training.h: gradients of scores from the saved weights alone (kernels.md 2.5).
+// Backward of training.h: gradients of scores from the saved weights alone.
 #pragma once
 
 #include "kernels/training.h"

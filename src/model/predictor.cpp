@@ -28,8 +28,6 @@
 namespace lenbench {
 namespace {
 
-std::string first_line(const std::string& text) { return printable(text.substr(0, text.find('\n'))); }
-
 class ModelPredictor final : public Predictor {
  public:
   ModelPredictor(std::unique_ptr<SequenceModel> model, PredictorInfo info, AttentionPath path,

@@ -20,6 +20,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "checkpoint/safetensors.h"
 #include "model/judge.h"
 #include "model/predictor.h"
 
@@ -46,14 +47,7 @@ struct ScriptFacts {
 std::string cause_of(const std::string& text) {
   // The interpreter puts its own heading and a traceback before what went wrong.
   const std::size_t cause = text.rfind("RuntimeError: ");
-  const std::string from = cause == std::string::npos ? text : text.substr(cause);
-  return printable(from.substr(0, from.find('\n')));
-}
-
-std::string shape_of(const at::Tensor& tensor) {
-  std::string text = "[";
-  for (const std::int64_t size : tensor.sizes()) text += (text.size() > 1 ? ", " : "") + std::to_string(size);
-  return text + "]";
+  return first_line(cause == std::string::npos ? text : text.substr(cause));
 }
 
 class ScriptPredictor final : public Predictor {
@@ -137,7 +131,7 @@ class ScriptPredictor final : public Predictor {
     const std::int64_t wanted = rows_method_ ? rows_BR.size(1) : ids_BT.size(1);
     if (logits.dim() != 3 || logits.size(0) != ids_BT.size(0) || logits.size(1) != wanted ||
         !at::isFloatingType(logits.scalar_type())) {
-      throw Error(method + " gave a tensor of shape " + shape_of(logits) + ", type " +
+      throw Error(method + " gave a tensor of shape " + shape_text(logits.sizes().vec()) + ", type " +
                       std::string(c10::toString(logits.scalar_type())) + ", where logits [" +
                       std::to_string(ids_BT.size(0)) + ", " + std::to_string(wanted) + ", vocabulary] are expected",
                   ExitCode::kNotMeasured);

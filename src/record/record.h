@@ -269,6 +269,8 @@ struct Record {
   // Question, subject and sample count, and of a part its plan and item: what `run` needs to know that a Cell, or a
   // part of it, is done.
   std::string resume_key() const;
+  // resume_key of the whole Cell, also where this is a part of one.
+  std::string cell_key() const;
   template <class Visitor, class Self>
   static void fields(Visitor&& visit, Self& self) {
     visit("schema", self.schema);

@@ -57,13 +57,9 @@ void read_line(const Json& json, const std::string& where, TrainingLog& log) {
   if (json.contains("loss")) {
     attempt.training.push_back({step, required_number(json, "loss", where)});
   } else {
-    ValidationStep found{step,
-                         required_number(json, "validation_loss", where),
-                         required_number(json, "validation_accuracy", where),
-                         number_at(json, "validation_exact", where),
-                         {}};
-    if (json.contains("validation_length")) found.length = whole_number(json, "validation_length", where);
-    attempt.validation.push_back(found);
+    attempt.validation.push_back({step, required_number(json, "validation_loss", where),
+                                  required_number(json, "validation_accuracy", where),
+                                  number_at(json, "validation_exact", where)});
   }
 }
 

@@ -18,10 +18,9 @@ struct TrainingStep {
 
 struct ValidationStep {
   std::int64_t step = 0;
-  double loss = 0;                     // nats a judged token
-  double accuracy = 0;                 // judged tokens right, 0 to 1
-  std::optional<double> exact;         // whole samples right, 0 to 1; older logs do not say
-  std::optional<std::int64_t> length;  // nominal length of the samples
+  double loss = 0;              // nats a judged token
+  double accuracy = 0;          // judged tokens right, 0 to 1
+  std::optional<double> exact;  // whole samples right, 0 to 1; older logs do not say
 };
 
 // From one seed on; a training that was begun again with another seed has several.

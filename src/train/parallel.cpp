@@ -4,8 +4,6 @@
 #include <ATen/Functions.h>
 #include <c10/core/GradMode.h>
 
-#include <cstring>
-
 namespace lenbench {
 
 void Parallel::sum(std::vector<double>& values) const {
@@ -36,7 +34,7 @@ void Parallel::reduce(const std::vector<std::pair<std::string, at::Tensor>>& par
     flat.push_back(gradient.defined() ? gradient.reshape({-1}) : at::zeros({parameter.numel()}, parameter.options()));
   }
   at::Tensor all = at::cat(flat);
-  if (exchange_ != nullptr) exchange_->sum(all);
+  exchange_->sum(all);
   all.div_(sums.judged);
   std::int64_t first = 0;
   for (std::size_t i = 0; i < parameters.size(); ++i) {

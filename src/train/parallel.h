@@ -20,7 +20,7 @@ struct StepSums {
   double stops = 0;  // ranks that were asked to stop
 };
 
-// One rank is the special case in which every call leaves what it is given.
+// With one rank every call leaves what it is given, but for reduce, which is for several.
 class Parallel {
  public:
   explicit Parallel(const Membership& member) : member_(member), exchange_(make_exchange(member)) {}

@@ -12,6 +12,7 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/numbers.h"
+#include "bench/backend.h"
 #include "checkpoint/safetensors.h"
 
 namespace lenbench {
@@ -88,7 +89,7 @@ void remove_train_state(const std::string& folder) {
   std::filesystem::remove(state_path(folder), ignored);
 }
 
-TrainLog::TrainLog(const std::string& folder, std::int64_t keep_until_step) : path_(folder + "/train_log.jsonl") {
+TrainLog::TrainLog(const std::string& folder, std::int64_t keep_until_step) : path_(folder + "/" + kTrainingLogName) {
   if (!std::filesystem::exists(path_)) return;
   const std::string text = read_file(path_);
   std::string kept;

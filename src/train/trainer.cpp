@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -228,7 +227,7 @@ class Trainer {
         }
       }
       if (position_.step % recipe_.save_every_steps == 0 && !last) save_state();
-      if (stopping_) {
+      if (stopping_ && !last) {
         save_state();
         throw TrainingStopped{};
       }
@@ -307,7 +306,7 @@ class Trainer {
     return true;
   }
 
-  // An interrupt arrives as an exception of the progress callback: the step is done, so its state is worth keeping.
+  // The step is done, so its state is worth keeping whatever the progress callback throws.
   void report_or_save(double seconds_per_step) const {
     try {
       report(seconds_per_step);

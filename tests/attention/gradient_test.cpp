@@ -116,7 +116,7 @@ TEST(Gradient, RowsThatSeeNothingGiveNone) {
   }
 }
 
-// The textbook form of the alpha gradient is 270 % off at 1.0001 in float (kernels.md 2.5).
+// The textbook form of the alpha gradient is 270 % off at 1.0001 in float.
 TEST(Gradient, AlphaGradientHoldsNearSoftmax) {
   for (double excess : {1e-4, 1e-2, 0.3, 0.5, 0.9}) {
     const at::Tensor scores = testing::random_normal({1, 1, 3, 20}, 24) * 2.0;

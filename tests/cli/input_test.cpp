@@ -25,6 +25,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadInput{"UnknownGlobalFlag", {"--frobnicate"}, "--frobnicate"}, BadInput{"NoCheckpoint", {"run"}, "CKPT"},
         BadInput{"VersionOfNothing", {"--version", "extra"}, "extra"},
         BadInput{"RecordsOfADryRun", oracle_with({"--dry-run", "--json"}), "--json"},
+        BadInput{"CertifyOnADevice", {"bench", "--certify", "--device", "cuda"}, "--certify scores"},
+        BadInput{"ReproduceDevice", {"reproduce", "note-1", "--device", "tpu"}, "--device is 'tpu'"},
         BadInput{"PathWithoutWholePasses", {"bench", "--attention-path", "reference"}, "--end-to-end"},
         BadInput{"NoTrainingLength", oracle_with({"--lengths", "around:train"}), "does not say its training length"},
         BadInput{"NoKindOfRows", oracle_with({"--probe", "prefixes"}), "did you mean 'prefix'?"},

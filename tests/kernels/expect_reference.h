@@ -20,7 +20,7 @@ inline std::vector<double> scores_of(const ReferenceHead& head, std::int64_t row
   return made;
 }
 
-// Tolerances of kernels.md section 5: output 1e-5 max|v|, entropy 1e-5; support exact up to keys whose score is within
+// Tolerances: output 1e-5 max|v|, entropy 1e-5; support exact up to keys whose score is within
 // rounding of the threshold (`ambiguous` of them).
 inline void expect_equals_reference(const TestProblem<float>& test, double tolerance = 1e-5) {
   for (std::int64_t b = 0; b < test.batches; ++b) {

@@ -17,7 +17,7 @@ double shifted_reference(const std::vector<double>& scores, double alpha) {
   return reference_row(scores, alpha).threshold - (alpha - 1) * top;
 }
 
-// Rows of kernels.md section 5.
+// Rows that are hard in one way or another.
 std::vector<std::vector<double>> hard_rows() {
   std::vector<std::vector<double>> rows = {{3.5}, std::vector<double>(4096, 0.25), {1, 1, 1, -9, -9}, {0, -2}};
   std::vector<double> ladder, spike(2048, 0.0), narrow = normals(3000, 3, 0.005), two_levels(512, 0.5);

@@ -11,6 +11,9 @@
 
 namespace lenbench {
 
+// How far apart reals may be that different processes measured: sums in another order.
+inline constexpr double kReals = 1e-6;
+
 // What says under which circumstances, not what was measured.
 inline nlohmann::ordered_json without_circumstances(nlohmann::ordered_json record) {
   record.erase("setting");

@@ -38,7 +38,6 @@ TEST(TrainingCurves, ALogIsReadAttemptByAttempt) {
   EXPECT_EQ(log.attempts[1].training[1].loss, 0.5);
   EXPECT_FALSE(log.attempts[0].validation[0].exact.has_value());
   EXPECT_EQ(log.attempts[1].validation[0].exact, 0.75);
-  EXPECT_EQ(log.attempts[1].validation[0].length, 64);
 }
 
 TEST(TrainingCurves, EachAttemptIsALineOfEveryPanelThatKnowsIt) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <filesystem>
 
@@ -141,7 +142,20 @@ TEST(Trainer, AKilledRunEndsWithTheSameBytes) {
   }
 }
 
-// What an interrupt does: the step that was reported is kept, though no save was due.
+// A stop asked for while the last step is made: nothing is left to stop.
+TEST(Trainer, AStopInTheLastStepFinishes) {
+  TinyRun whole, stopped;
+  whole.train();
+  std::atomic<bool> stop = false;
+  TrainOptions options = stopped.options();
+  options.stop = &stop;
+  train_recipe(options, [&](const TrainProgress& now) { stop = now.step == now.num_steps - 1; });
+  EXPECT_EQ(read_file(whole.output + "/model.safetensors"), read_file(stopped.output + "/model.safetensors"));
+  EXPECT_EQ(Checkpoint::open(whole.output).origin().facts, Checkpoint::open(stopped.output).origin().facts);
+  EXPECT_EQ(stopped.log().back()["event"], "end");
+}
+
+// The step that was reported is kept, though no save was due.
 TEST(Trainer, AnExceptionOfTheProgressCallbackSavesTheStateFirst) {
   TinyRun whole, parts;
   whole.train();

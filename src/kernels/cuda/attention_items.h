@@ -51,14 +51,27 @@ LENBENCH_LANE_CODE void key_item(const AttentionCall& call, std::int64_t item) {
                     static_cast<std::int32_t>(j), call.columns + item * call.steps * 8, &call.summaries[group]);
 }
 
-// Items: batches * heads * rows, the last rows of all heads first: they are the longest of a causal call. `scores`:
+struct ItemPlace {
+  std::int64_t at, b, h, g;  // the row or tile; batch, head, and the head's key/value head
+};
+
+// Of an item among batches * heads * `count` rows or tiles, the last ones of all heads first: they are the longest of a
+// causal call.
+LENBENCH_LANE_CODE ItemPlace place_of(const Problem<float>& problem, std::int64_t item, std::int64_t count) {
+  const std::int64_t heads = problem.batches * problem.heads, h = item % problem.heads;
+  return {count - 1 - item / heads, item % heads / problem.heads, h, h / (problem.heads / problem.kv_heads)};
+}
+
+LENBENCH_LANE_CODE float slope_of(const Problem<float>& problem, std::int64_t h) {
+  return problem.slopes ? problem.slopes[h] : 0;
+}
+
+// Items: as place_of has them, of rows. `scores`:
 // [keys] scratch.
 template <class Warp>
 LENBENCH_LANE_CODE void dense_item(const AttentionCall& call, std::int64_t item, float* scores) {
   const Problem<float>& problem = call.problem;
-  const std::int64_t heads = problem.batches * problem.heads;
-  const std::int64_t r = problem.rows - 1 - item / heads, b = item % heads / problem.heads, h = item % problem.heads;
-  const std::int64_t g = h / (problem.heads / problem.kv_heads);
+  const auto [r, b, h, g] = place_of(problem, item, problem.rows);
   if (call.steps > 0 && call.dense_rows[(b * problem.heads + h) * problem.rows + r] == 0) return;
   const KeySummary& summary = call.summaries[b * problem.kv_heads + g];
   DenseRow row;
@@ -70,7 +83,7 @@ LENBENCH_LANE_CODE void dense_item(const AttentionCall& call, std::int64_t item,
   row.visible = problem.visible[b * problem.visible_batch_stride + r];
   row.head_size = problem.head_size;
   row.alpha = static_cast<double>(problem.alphas[h]);
-  row.slope = problem.slopes ? problem.slopes[h] : 0;
+  row.slope = slope_of(problem, h);
   row.key_norm = float_of(static_cast<std::uint32_t>(summary.norm_bits));
   row.first_bad = summary.first_bad;
   row.scores = scores;
@@ -80,15 +93,13 @@ LENBENCH_LANE_CODE void dense_item(const AttentionCall& call, std::int64_t item,
 
 LENBENCH_BIT_CODE std::int64_t screen_tiles_of(std::int64_t rows) { return (rows + kScreenRows - 1) / kScreenRows; }
 
-// Items: batches * heads * screen_tiles_of(rows), the last tiles of all heads first. Scratch: [17 * capacity] each.
+// Items: as place_of has them, of screen_tiles_of(rows) tiles. Scratch: [17 * capacity] each.
 template <class Warp, int kSteps>
 LENBENCH_LANE_CODE void screened_item(const AttentionCall& call, std::int64_t item, std::int32_t* list_keys,
                                       float* list_scores) {
   const Problem<float>& problem = call.problem;
-  const std::int64_t heads = problem.batches * problem.heads;
-  const std::int64_t first = (screen_tiles_of(problem.rows) - 1 - item / heads) * kScreenRows;
-  const std::int64_t b = item % heads / problem.heads, h = item % problem.heads;
-  const std::int64_t g = h / (problem.heads / problem.kv_heads), group = b * problem.kv_heads + g;
+  const auto [tile, b, h, g] = place_of(problem, item, screen_tiles_of(problem.rows));
+  const std::int64_t first = tile * kScreenRows, group = b * problem.kv_heads + g;
   ScreenedRows rows;
   rows.q = head_of(problem.q, b, h) + first * problem.q.token_stride;
   rows.k = head_of(problem.k, b, g);
@@ -101,7 +112,7 @@ LENBENCH_LANE_CODE void screened_item(const AttentionCall& call, std::int64_t it
   rows.num_rows = static_cast<int>(problem.rows - first < kScreenRows ? problem.rows - first : kScreenRows);
   rows.visible = problem.visible + b * problem.visible_batch_stride + first;
   rows.alpha = static_cast<double>(problem.alphas[h]);
-  rows.slope = problem.slopes ? problem.slopes[h] : 0;
+  rows.slope = slope_of(problem, h);
   rows.columns = call.columns + group * problem.keys * (kSteps * 8);
   rows.summary = call.summaries[group];
   rows.list_keys = list_keys;

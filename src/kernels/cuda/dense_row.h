@@ -1,5 +1,5 @@
 // Dense attention of one row by one warp: every key within reach is scored once, the threshold is solved over all
-// scores. For softmax, and for rows whose support is too large to be worth screening (kernels.md 4.2, kernel B).
+// scores. For softmax, and for rows whose support is too large to be worth screening (kernel B).
 #pragma once
 
 #include "kernels/cuda/weighted_row.h"
@@ -31,7 +31,7 @@ LENBENCH_LANE_CODE double squared_norm(const float* values, std::int64_t size) {
 
 // The first key that may have weight. With R = |q| max |k| the newest key's score is at least -R, a key at distance D
 // has at most R - slope D: entmax weighs it 0 where that is beta = 1 / (alpha - 1) below, and softmax's weight is below
-// every float's range where it is 104 below (kernels.md 2.7). R is taken 0.1 % too large, for the scores' rounding.
+// every float's range where it is 104 below (docs/kernels.md). R is taken 0.1 % too large, for the scores' rounding.
 LENBENCH_LANE_CODE std::int64_t first_within_reach(double q_norm, const DenseRow& row) {
   const double vanishing = row.alpha == 1 ? 104 : 1 / (row.alpha - 1);
   const double distance =
@@ -62,8 +62,8 @@ LENBENCH_LANE_CODE void dense_row(const DenseRow& row) {
   });
   if (Warp::max(bad) > 0) return fill_row<Warp>(row.to, row.head_size, NAN, -1);
   const RowWeights weights{1 / (row.alpha - 1), -1, static_cast<double>(Warp::max(best)), row.alpha == 1};
-  finish_row<Warp>(
-      {row.scores, nullptr, first, count, row.visible, row.v, row.v_stride, row.head_size, row.alpha, row.to}, weights);
+  finish_row<Warp>({row.scores, nullptr, first, count, row.visible, row.v, row.v_stride, row.head_size, row.to},
+                   weights);
 }
 
 }  // namespace lenbench::kernels

@@ -18,13 +18,12 @@ struct GradientCall {
   double *slope_shares = nullptr, *alpha_shares = nullptr;  // likewise; null where dslopes, dalphas are
 };
 
-// Items: batches * heads * rows, the last rows of all heads first.
+// Items: as place_of has them, of rows.
 template <class Warp>
 LENBENCH_LANE_CODE void query_gradient_item(const GradientCall& call, std::int64_t item) {
   const Problem<float>& problem = call.problem;
-  const std::int64_t heads = problem.batches * problem.heads;
-  const std::int64_t r = problem.rows - 1 - item / heads, b = item % heads / problem.heads, h = item % problem.heads;
-  const std::int64_t g = h / (problem.heads / problem.kv_heads), at = (b * problem.heads + h) * problem.rows + r;
+  const auto [r, b, h, g] = place_of(problem, item, problem.rows);
+  const std::int64_t at = (b * problem.heads + h) * problem.rows + r;
   GradientRow row{};
   row.q = head_of(problem.q, b, h) + r * problem.q.token_stride;
   row.k = head_of(problem.k, b, g);
@@ -35,7 +34,7 @@ LENBENCH_LANE_CODE void query_gradient_item(const GradientCall& call, std::int64
   row.visible = problem.visible[b * problem.visible_batch_stride + r];
   row.head_size = problem.head_size;
   row.alpha = static_cast<double>(problem.alphas[h]);
-  row.slope = problem.slopes ? problem.slopes[h] : 0;
+  row.slope = slope_of(problem, h);
   row.state = call.states + 3 * at;
   const View<float>& dq = call.to.dq;
   if (dq.data) row.dq = dq.data + b * dq.batch_stride + h * dq.head_stride + r * dq.token_stride;

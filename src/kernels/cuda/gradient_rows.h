@@ -1,4 +1,4 @@
-// Gradients of softmax and alpha-entmax attention by one warp for each query row and one for each key (kernels.md 2.5).
+// Gradients of softmax and alpha-entmax attention by one warp for each query row and one for each key.
 // Weights are computed again from the scores and the three numbers that the forward pass kept of each row, so nothing
 // of size rows x keys is held. Sums are double and of a fixed order: the same inputs give the same bits. A key without
 // weight costs its score alone.

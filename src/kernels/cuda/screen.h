@@ -1,5 +1,5 @@
 // The screen: an upper bound of every score, cheap enough for tensor cores, so that a key whose bound is at or below a
-// row's running threshold is proven to have weight 0 (kernels.md 2.2, 2.8 U4).
+// row's running threshold is proven to have weight 0 (docs/kernels.md).
 //
 // q' and k' are q and k rounded to bfloat16. By Cauchy-Schwarz
 //   q.k = q'.k' + (q - q').k + q'.(k - k') <= q'.k' + |q - q'| |k| + |q'| |k - k'|,

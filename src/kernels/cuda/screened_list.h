@@ -142,7 +142,7 @@ LENBENCH_LANE_CALL void finish_screened_row(const ScreenedRows& rows, int row, c
   });
   sort_by_key<Warp>(sorted_keys, sorted_scores, padded);
   finish_row<Warp>({sorted_scores, sorted_keys, 0, now.kept, now.visible, rows.v, rows.v_stride, rows.head_size,
-                    rows.alpha, output_of(rows, row)},
+                    output_of(rows, row)},
                    {1 / (rows.alpha - 1), now.shift, now.top, false});
 }
 

@@ -1,7 +1,7 @@
-// Exact alpha-entmax attention of 16 query rows by one warp in one sweep over the keys (kernels.md 4.2, kernel A):
+// Exact alpha-entmax attention of 16 query rows by one warp in one sweep over the keys, kernel A:
 // tensor cores bound the scores of 64 keys at a time, keys whose bound is above their row's running threshold are kept,
 // kept keys are scored again in fp32, and the threshold rises with them: that of any subset of the keys is a lower
-// bound of the row's own (kernels.md 2.2), so nothing with weight is ever left out.
+// bound of the row's own (docs/kernels.md), so nothing with weight is ever left out.
 #pragma once
 
 #include "kernels/cuda/screened_list.h"

@@ -1,4 +1,4 @@
-// Entropy and extremes of softmax rows in one online sweep over the keys, without weights or values (kernels.md 2.6):
+// Entropy and extremes of softmax rows in one online sweep over the keys, without weights or values:
 // what a fused attention kernel that returns only outputs leaves out.
 #pragma once
 
@@ -39,16 +39,14 @@ LENBENCH_BIT_CODE std::int64_t statistics_tiles_of(std::int64_t rows) {
   return (rows + kStatisticsRows - 1) / kStatisticsRows;
 }
 
-// Items: batches * heads * statistics_tiles_of(rows), the last tiles of all heads first. Writes call.stats of 4 rows;
+// Items: as place_of has them, of statistics_tiles_of(rows) tiles. Writes call.stats of 4 rows;
 // reads call.problem and call.summaries.
 template <class Warp>
 LENBENCH_LANE_CODE void statistics_item(const AttentionCall& call, std::int64_t item) {
   const Problem<float>& problem = call.problem;
-  const std::int64_t heads = problem.batches * problem.heads;
-  const std::int64_t first = (statistics_tiles_of(problem.rows) - 1 - item / heads) * kStatisticsRows;
-  const std::int64_t b = item % heads / problem.heads, h = item % problem.heads;
-  const std::int64_t g = h / (problem.heads / problem.kv_heads);
-  const float slope = problem.slopes ? problem.slopes[h] : 0;
+  const auto [tile, b, h, g] = place_of(problem, item, statistics_tiles_of(problem.rows));
+  const std::int64_t first = tile * kStatisticsRows;
+  const float slope = slope_of(problem, h);
   const float *queries[kStatisticsRows], *k = head_of(problem.k, b, g);
   std::int64_t visible[kStatisticsRows], longest = 0;
   for (int row = 0; row < kStatisticsRows; ++row) {

@@ -13,12 +13,10 @@
 // A real call: for long code in several places, which would cost registers where it is rare.
 #define LENBENCH_LANE_CALL __device__ __noinline__ inline
 #define LENBENCH_UNROLL _Pragma("unroll")
-#define LENBENCH_UNROLL_BY(times) _Pragma("unroll times")
 #else
 #define LENBENCH_LANE_CODE inline
 #define LENBENCH_LANE_CALL inline
 #define LENBENCH_UNROLL
-#define LENBENCH_UNROLL_BY(times)
 #define LENBENCH_BIT_CODE inline
 #endif
 

@@ -24,7 +24,6 @@ struct ScoredRow {
   std::int64_t first, count, visible;
   const float* v;
   std::int64_t v_stride, head_size;
-  double alpha;
   RowOutput to;
 };
 
@@ -61,7 +60,7 @@ LENBENCH_LANE_CODE double weight_of(const RowWeights& weights, float score) {
 
 // Newton on the beta-norm of the positive parts, from weights.shift upwards: N = F^(1/beta),
 // dN/dshift = -F^(1/beta - 1) G with F = sum x^beta and G = sum x^(beta - 1). Convex and decreasing, so the steps rise
-// and never overshoot (kernels.md 2.3). Requires shift at or below the threshold; returns it raised to the threshold,
+// and never overshoot (docs/kernels.md). Requires shift at or below the threshold; returns it raised to the threshold,
 // or, where `rounds` end early, to something below.
 template <class Warp>
 LENBENCH_LANE_CALL double raise_shift(const float* scores, std::int64_t count, RowWeights weights, int rounds) {
