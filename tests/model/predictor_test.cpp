@@ -18,6 +18,7 @@
 #include "model/batch.h"
 #include "model/weights.h"
 #include "random_models.h"
+#include "tests/base/sanitized.h"
 
 namespace lenbench {
 namespace {
@@ -338,6 +339,7 @@ TEST(Predictor, AnswerRowsAreSplitByOutcomeAndSeeTheirSources) {
 }
 
 TEST(Predictor, PredictedMemoryCoversTheMeasuredPeak) {
+  LENBENCH_SKIP_IF_SANITIZED();
   DecoderConfig config;
   config.vocab_size = 390;
   config.hidden_size = 128;
@@ -367,6 +369,7 @@ TEST(Predictor, PredictedMemoryCoversTheMeasuredPeak) {
 }
 
 TEST(Predictor, AllocationFailureIsAReasonAndTheNextCallWorks) {
+  LENBENCH_SKIP_IF_SANITIZED();
   DecoderConfig config = random_config(1);
   config.hidden_size = 256;
   const auto predictor = make_predictor(random_decoder(config, 3, at::kFloat), {}, AttentionPath::kReference);

@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# Runs the tests under checkers of memory and threads, each in a build folder of its own, and ends with 1 when one found
+# something.
+#
+#   tools/sanitize.sh [CHECKER ...] [-- CTEST OPTION ...]
+#
+#   address   AddressSanitizer with leaks, undefined behaviour, assertions: every test but the slow ones (build/sanitize)
+#   thread    ThreadSanitizer over what is torch-free: kernels, work queue and shared run, batches of a training, programs
+#             as models (build/sanitize-thread)
+#   memcheck  valgrind over the torch-free rooms as users run them (build/release): reads of uninitialized memory, leaks
+#
+# Without CHECKER all three. SANITIZE_JOBS=N builds and tests with N processes (default: one a core). --no-torch leaves
+# LibTorch's rooms out of the first.
+# tests/leaks_of_others.txt lists what is not ours.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+fail() { echo "sanitize.sh: error: $*" >&2; exit 2; }
+jobs="${SANITIZE_JOBS:-$(nproc)}"
+checkers=()
+torch=yes
+while [ $# -gt 0 ]; do
+  case "$1" in
+    address|thread|memcheck) checkers+=("$1") ;;
+    --no-torch) torch=no ;;
+    --) shift; break ;;
+    *) fail "'$1' is no checker: write address, thread or memcheck" ;;
+  esac
+  shift
+done
+[ ${#checkers[@]} -gt 0 ] || checkers=(address thread memcheck)
+
+# built PRESET OPTION ...
+built() {
+  cmake --preset "$@" >&2
+  cmake --build "build/$1" --parallel "$jobs" >&2
+}
+
+check_address() {
+  if [ "$torch" = yes ]; then
+    LIBTORCH_ROOT="$(tools/setup.sh --tests)"
+    built sanitize -DLENBENCH_NN=ON -DLIBTORCH_ROOT="$LIBTORCH_ROOT"
+  else
+    built sanitize -DLENBENCH_NN=OFF
+  fi
+  ctest --preset sanitize -LE slow --parallel "$jobs" "$@"
+}
+
+check_thread() {
+  built sanitize-thread
+  ctest --preset sanitize-thread -LE slow --parallel "$jobs" "$@"
+}
+
+# Minutes under valgrind, each: the same code at sizes that show nothing more, and what measures time or memory.
+memcheck_filter() {
+  case "$1" in
+    *) echo '*' ;;
+  esac
+}
+
+check_memcheck() {
+  if ! command -v valgrind >/dev/null; then
+    echo "sanitize.sh: memcheck: SKIPPED: valgrind is missing (apt-get install valgrind)"
+    return 0
+  fi
+  local found=0 room began
+  for room in base record checkpoint report verdict dist exec recipe; do
+    began=$SECONDS
+    if valgrind --quiet --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite,possible \
+      "build/release/bin/lenbench_${room}_tests" --gtest_brief=1 --gtest_filter="$(memcheck_filter "$room")"; then
+      echo "sanitize.sh: memcheck: $room: clean in $((SECONDS - began)) s"
+    else
+      echo "sanitize.sh: memcheck: $room: FOUND something"
+      found=1
+    fi
+  done
+  return "$found"
+}
+
+found=0
+for checker in "${checkers[@]}"; do
+  if "check_$checker" "$@"; then echo "sanitize.sh: $checker: clean"; else echo "sanitize.sh: $checker: FOUND something"; found=1; fi
+done
+exit "$found"
