@@ -30,9 +30,12 @@ while [ $# -gt 0 ]; do
 done
 [ ${#checkers[@]} -gt 0 ] || checkers=(address thread memcheck)
 
+# clang compiles instrumented code in half of g++'s time.
+compiler="$(command -v clang++ || command -v g++)"
+
 # built PRESET OPTION ...
 built() {
-  cmake --preset "$@" >&2 && cmake --build "build/$1" --parallel "$jobs" >&2
+  cmake --preset "$@" -DCMAKE_CXX_COMPILER="$compiler" >&2 && cmake --build "build/$1" --parallel "$jobs" >&2
 }
 
 check_address() {

@@ -3,7 +3,7 @@
 add_library(lenbench_options INTERFACE)
 target_include_directories(lenbench_options INTERFACE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}")
 # g++ 12 reports a false -Wrestrict in std::string at -O2.
-target_compile_options(lenbench_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wnon-virtual-dtor;-Woverloaded-virtual;-Wno-restrict>)
+target_compile_options(lenbench_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow;-Wnon-virtual-dtor;-Woverloaded-virtual;$<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>>)
 if(LENBENCH_WERROR)
   target_compile_options(lenbench_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror> $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings>)
 endif()
