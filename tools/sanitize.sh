@@ -4,13 +4,14 @@
 #
 #   tools/sanitize.sh [CHECKER ...] [-- CTEST OPTION ...]
 #
-#   address   AddressSanitizer with leaks, undefined behaviour, assertions: every test but the slow ones (build/sanitize)
-#   thread    ThreadSanitizer over what is torch-free: kernels, work queue and shared run, batches of a training, programs
-#             as models (build/sanitize-thread)
-#   memcheck  valgrind over the torch-free rooms as users run them (build/release): reads of uninitialized memory, leaks
+#   address   AddressSanitizer with leaks, undefined behaviour, assertions: every torch-free test but the slow ones
+#             (build/sanitize)
+#   thread    ThreadSanitizer over the same: kernels, work queue and shared run, batches of a training, programs as models
+#             (build/sanitize-thread)
+#   memcheck  valgrind over torch-free rooms and a small measurement with LibTorch, as users run them (build/release, which
+#             tools/build.sh release makes): reads of uninitialized memory, leaks
 #
-# Without CHECKER all three. SANITIZE_JOBS=N builds and tests with N processes (default: one a core). --no-torch leaves
-# LibTorch's rooms out of the first.
+# Without CHECKER all three. SANITIZE_JOBS=N builds and tests with N processes (default: one a core).
 # tests/leaks_of_others.txt and tests/memcheck_of_others.txt list what is not ours.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -18,11 +19,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 fail() { echo "sanitize.sh: error: $*" >&2; exit 2; }
 jobs="${SANITIZE_JOBS:-$(nproc)}"
 checkers=()
-torch=yes
 while [ $# -gt 0 ]; do
   case "$1" in
     address|thread|memcheck) checkers+=("$1") ;;
-    --no-torch) torch=no ;;
     --) shift; break ;;
     *) fail "'$1' is no checker: write address, thread or memcheck" ;;
   esac
@@ -39,12 +38,7 @@ built() {
 }
 
 check_address() {
-  if [ "$torch" = yes ]; then
-    LIBTORCH_ROOT="$(tools/setup.sh --tests)" || return 1
-    built sanitize -DLENBENCH_NN=ON -DLIBTORCH_ROOT="$LIBTORCH_ROOT" || return 1
-  else
-    built sanitize -DLENBENCH_NN=OFF || return 1
-  fi
+  built sanitize || return 1
   ctest --preset sanitize -LE slow --parallel "$jobs" "$@"
 }
 

@@ -119,6 +119,35 @@ class Memory(Folder):
         outcomes = [[json.loads(line)["outcomes"] for line in lines_of(name)[0]] for name in (path, whole)]
         self.assertEqual(outcomes[0], outcomes[1])
 
+    def test_memory_that_ends_while_the_model_is_loaded_is_one_line(self):
+        """Down to the limit at which LibTorch just fits, so that the weights do not, and below."""
+        too_little, enough, refusals = 300, 600, 0
+        while enough - too_little > 1:
+            size = (too_little + enough) // 2
+
+            def limit(mebibytes=size):
+                resource.setrlimit(resource.RLIMIT_AS, (mebibytes << 20, mebibytes << 20))
+
+            done = run("run", "recall-asentmax-nape", "--lengths", "64", "--samples", "1", "--threads", "1", "--probe", "none",
+                       "--quiet", preexec_fn=limit)
+            errors = done.stderr.splitlines()
+            if done.returncode == 0:
+                enough = size
+                continue
+            self.assertEqual(done.returncode, 3, done.stderr)
+            refusals += 1
+            if not errors:  # loaded, and then too little for the sample
+                self.assertIn("out of memory", done.stdout)
+                enough = size
+                continue
+            self.assertEqual(len(errors), 1, done.stderr)
+            self.assertTrue(errors[0].startswith("lenbench: error: out of memory"), done.stderr)
+            if "LibTorch" in errors[0] or "cannot load" in errors[0]:
+                too_little = size
+            else:
+                enough = size
+        self.assertGreaterEqual(refusals, 3)
+
     def test_too_little_memory_takes_smaller_batches_or_is_a_reason(self):
         """From plenty to too little: every outcome is a Record or one line, and never a crash."""
         words = ["run", "recall-asentmax-nape", "--tasks", "recall", "--lengths", "64,512", "--samples", "64", "--batch", "64",

@@ -90,15 +90,6 @@ std::vector<std::int32_t> random_tokens(std::int64_t length, std::int64_t vocab,
   return tokens;
 }
 
-Sample sample_of(std::int64_t length, std::int64_t vocab, std::uint64_t seed, const std::vector<std::int64_t>& rows) {
-  Sample sample;
-  sample.tokens = random_tokens(length, vocab, seed);
-  for (const std::int64_t row : rows) {
-    sample.scored.push_back({row, static_cast<std::int32_t>((row * 7) % vocab), 0, false});
-  }
-  return sample;
-}
-
 at::Tensor tokens_tensor(const std::vector<std::int32_t>& tokens) {
   at::Tensor tensor = at::empty({1, std::ssize(tokens)}, at::TensorOptions().dtype(at::kLong));
   std::copy(tokens.begin(), tokens.end(), tensor.mutable_data_ptr<std::int64_t>());

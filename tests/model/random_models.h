@@ -6,7 +6,6 @@
 
 #include "model/decoder.h"
 #include "plain_decoder.h"
-#include "tasks/task.h"
 
 namespace lenbench {
 
@@ -21,9 +20,6 @@ Decoder random_decoder(const DecoderConfig& config, std::uint64_t seed, at::Scal
 PlainWeights plain_weights(const Decoder& decoder);
 
 std::vector<std::int32_t> random_tokens(std::int64_t length, std::int64_t vocab, std::uint64_t seed);
-
-// random_tokens, scored at `rows` with targets that they do not depend on.
-Sample sample_of(std::int64_t length, std::int64_t vocab, std::uint64_t seed, const std::vector<std::int64_t>& rows);
 
 // int64 [1, T].
 at::Tensor tokens_tensor(const std::vector<std::int32_t>& tokens);
