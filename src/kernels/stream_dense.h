@@ -5,27 +5,47 @@
 
 namespace lenbench::kernels::LENBENCH_KERNEL_VARIANT {
 
-// The sums of Newton's first step, at a guess of the threshold: (alpha - 1) * (score - top) = value.
-struct FirstStep {
-  Vec<float> top[2], value[2];
-  LaneSum<float> weights, slopes, count;  // count: keys above the guess, for alpha = 1.5 only
+// Sums over a row's keys at a threshold: of x^beta, of x^(beta - 1), and for alpha = 1.5 how many x are positive.
+struct ThresholdSums {
+  LaneSum<float> weights, slopes, count;
+
+  // Adds what terms(j, weight, slope) gives for keys begin .. end - 1, few enough for one run of fp32, to vector g.
+  template <Shape kShape, typename Terms>
+  void add(std::int64_t begin, std::int64_t end, int g, const Terms& terms) {
+    // Copies: sums in memory would be written and read again for every key.
+    Vec<float> sum = {}, slope_sum = {}, positive = {};
+#pragma GCC unroll 2
+    for (std::int64_t j = begin; j < end; ++j) {
+      Vec<float> weight, slope;
+      terms(j, weight, slope);
+      sum += weight;
+      slope_sum += slope;
+      if constexpr (kShape == Shape::kSquare) positive += select(slope > Vec<float>{}, splat<float>(1), Vec<float>{});
+    }
+    weights.part[g] = sum;
+    slopes.part[g] = slope_sum;
+    count.part[g] = positive;
+  }
+  template <Shape kShape>
+  void flush() {
+    weights.flush();
+    slopes.flush();
+    if constexpr (kShape == Shape::kSquare) count.flush();
+  }
 };
 
-// Scores keys first .. first + kKeys - 1 for the tile into `scores` [keys][kRows], raises the maxima and adds to the
-// first step's sums.
-template <int kKeys, bool kMask, Shape kShape>
+// Where a row's threshold is looked for first: (alpha - 1) * (score - top) = value.
+struct FirstGuess {
+  Vec<float> top[2], value[2];
+};
+
+// Scores of keys first .. first + kKeys - 1 into `scores` [keys][kRows].
+template <int kKeys, bool kMask>
 inline void score_block(const StreamHead& head, const QueryTile& tile, std::int64_t first,
-                        const Normalizer<float>& norm, const StreamScratch& scratch, Vec<float> (&top)[2],
-                        FirstStep& step) {
+                        const StreamScratch& scratch) {
   Vec<float> sums[kKeys][2] = {};
   multiply_block<float, kKeys, 2>(head.head_size, {head.k + first * head.k_stride, head.k_stride, 1}, scratch.queries,
                                   kRows, sums);
-  // Copies: the sums in memory would be written and read again for every key. Each is one chain in the order of keys,
-  // so that it does not depend on the block.
-  Vec<float> best[2] = {top[0], top[1]}, weights[2] = {step.weights.part[0], step.weights.part[1]},
-             slopes[2] = {step.slopes.part[0], step.slopes.part[1]},
-             counts[2] = {step.count.part[0], step.count.part[1]};
-  const Vec<float> guess[2] = {step.value[0], step.value[1]}, guess_top[2] = {step.top[0], step.top[1]};
 #pragma GCC unroll 16
   for (int m = 0; m < kKeys; ++m) {
 #pragma GCC unroll 2
@@ -34,21 +54,7 @@ inline void score_block(const StreamHead& head, const QueryTile& tile, std::int6
         sums[m][g] = select(tile.seen[g] > splat<float>(static_cast<float>(first + m)), sums[m][g],
                             splat<float>(Simd<float>::kMasked));
       store<float>(scratch.list_scores + (first + m) * kRows + g * kWidth, sums[m][g]);
-      best[g] = larger(sums[m][g], best[g]);
-      Vec<float> weight, slope;
-      entmax_terms<float, kShape>(larger((sums[m][g] - guess_top[g]) * norm.scale - guess[g], Vec<float>{}), norm.beta,
-                                  weight, slope);
-      weights[g] += weight;
-      slopes[g] += slope;
-      if constexpr (kShape == Shape::kSquare)
-        counts[g] += select(weight > Vec<float>{}, splat<float>(1), Vec<float>{});
     }
-  }
-  for (int g = 0; g < 2; ++g) {
-    top[g] = best[g];
-    step.weights.part[g] = weights[g];
-    step.slopes.part[g] = slopes[g];
-    step.count.part[g] = counts[g];
   }
 }
 
@@ -56,42 +62,75 @@ inline void score_block(const StreamHead& head, const QueryTile& tile, std::int6
 constexpr std::int64_t kScoreRun = 60;
 static_assert(kScoreRun % kBlock == 0);
 
-// Scores keys begin .. end - 1 for the tile; begin is a multiple of kScoreRun, and so is an end before tile.most.
+// Scores keys begin .. end - 1 for the tile, raises the maxima and adds to the sums at the guess. `begin` is a multiple
+// of kScoreRun, and so is an end before tile.most.
 template <Shape kShape>
 inline void score_keys(const StreamHead& head, const QueryTile& tile, std::int64_t begin, std::int64_t end,
-                       const Normalizer<float>& norm, const StreamScratch& scratch, Vec<float> (&top)[2],
-                       FirstStep& step) {
+                       const Normalizer<float>& norm, const StreamScratch& scratch, const FirstGuess& guess,
+                       Vec<float> (&top)[2], ThresholdSums& sums) {
   const std::int64_t open = tile.least < end ? tile.least : end;
   for (std::int64_t run = begin; run < end; run += kScoreRun) {
     const std::int64_t run_end = run + kScoreRun < end ? run + kScoreRun : end;
     std::int64_t j = run;
-    for (; j + kBlock <= run_end && j + kBlock <= open; j += kBlock)
-      score_block<kBlock, false, kShape>(head, tile, j, norm, scratch, top, step);
-    for (; j + kBlock <= run_end; j += kBlock)
-      score_block<kBlock, true, kShape>(head, tile, j, norm, scratch, top, step);
-    for (; j < run_end; ++j) score_block<1, true, kShape>(head, tile, j, norm, scratch, top, step);
-    step.weights.flush();
-    step.slopes.flush();
-    if constexpr (kShape == Shape::kSquare) step.count.flush();
+    for (; j + kBlock <= run_end && j + kBlock <= open; j += kBlock) score_block<kBlock, false>(head, tile, j, scratch);
+    for (; j + kBlock <= run_end; j += kBlock) score_block<kBlock, true>(head, tile, j, scratch);
+    for (; j < run_end; ++j) score_block<1, true>(head, tile, j, scratch);
+    // A second look at scores that are still near, as sums of their own would push the block's out of the registers.
+    for (int g = 0; g < 2; ++g) {
+      Vec<float> best = top[g];
+      const Vec<float> guess_top = guess.top[g], guess_value = guess.value[g];
+      sums.add<kShape>(run, run_end, g, [&](std::int64_t key, Vec<float>& weight, Vec<float>& slope) {
+        const Vec<float> score = load<float>(scratch.list_scores + key * kRows + g * kWidth);
+        best = larger(score, best);
+        entmax_terms<float, kShape>(larger((score - guess_top) * norm.scale - guess_value, Vec<float>{}), norm.beta,
+                                    weight, slope);
+      });
+      top[g] = best;
+    }
+    sums.flush<kShape>();
   }
 }
 
-template <Shape kShape>
-inline Vec<float> newton_step(const LaneSum<float>& weights, const LaneSum<float>& slopes, int g, float beta) {
-  return norm_excess<float, kShape>(weights, g, beta) / larger(slopes.vector(g), splat<float>(Simd<float>::kTiny));
-}
-
-// The distance of a row's sum F from 1 that ends Newton's way. At most kNear, one more step leaves less than the
-// tolerance, as the error is squared each time. kAgain is what the weights' own sum may differ by: more than rounding.
+// The distance of a row's sum F from 1 that ends the search: less than kTolerance, or near enough that the step just
+// made leaves less than that. kAgain is what the weights' own sum may differ by: more than rounding.
 constexpr float kTolerance = 1e-6F;
 constexpr float kNear = 2e-4F;
 constexpr float kAgain = 1e-5F;
+
+// A step towards the root of F = 1 from the threshold `at`, in units of (alpha - 1) * (score - top), with these sums;
+// the lanes of `near` are there with it. Newton's on the beta-norm (docs/kernels.md) squares the error each time.
+// For alpha = 1.5, F is a parabola as long as the support stays: the step to its root leaves what crosses the
+// threshold on the way, N^2 step^3 / (6 sum x) if spread evenly. Far left of the root the whole support is taken as
+// spread evenly, so that F goes with the third power. One of N weights is at least 1 / N, so the root is at most
+// -N^(-1/2). `surely`: only Newton's steps, which always arrive.
+template <Shape kShape>
+inline Vec<float> threshold_step(const ThresholdSums& sums, int g, Vec<float> at, float beta, bool surely,
+                                 Int<float>& near) {
+  using Mask = decltype(at > at);
+  const Vec<float> one = splat<float>(1), tiny = splat<float>(Simd<float>::kTiny);
+  const Vec<float> f = sums.weights.vector(g), slopes = larger(sums.slopes.vector(g), tiny), excess = f - one;
+  const Vec<float> distance = larger(excess, -excess);
+  Vec<float> step = norm_excess<float, kShape>(sums.weights, g, beta) / slopes;
+  near = (Int<float>)(distance < splat<float>(kNear));
+  if (kShape == Shape::kSquare && !surely) {
+    const Vec<float> count = larger(sums.count.vector(g), one), inside = slopes * slopes - count * excess;
+    const Vec<float> parabola = excess / (slopes + root(larger(inside, Vec<float>{})));
+    const Vec<float> crossed = count * count * parabola * parabola * parabola / (6.0F * slopes);
+    const Int<float> close = (Int<float>)(f < splat<float>(1.5F));
+    near |= close & (Int<float>)(larger(crossed, -crossed) < splat<float>(2 * kTolerance));
+    const Vec<float> even = 1.5F * (f - exp<float>(log<float>(larger(f, one)) * (2.0F / 3))) / slopes;
+    const Vec<float> most = -one / root(count) - at;
+    step = select((Mask)close, parabola, select(even < most, even, most));
+  }
+  return select(distance > splat<float>(kTolerance), step, Vec<float>{});
+}
 
 // One tile of a group that is weighed together.
 struct DenseTile {
   QueryTile tile;
   StreamScratch scratch;  // the tile's own
-  FirstStep guess = {};
+  FirstGuess guess;
+  ThresholdSums guessed;
   Vec<float> top[2], high[2], low[2];  // high + low is the threshold of (alpha - 1) * (score - top)
   Int<float> open[2];                  // lanes whose threshold is not yet near enough
   LaneSum<float> sums, logs;
@@ -99,63 +138,50 @@ struct DenseTile {
   float sink[kRows];
 };
 
-// The step from the guess. For alpha = 1.5, F is a parabola as long as the support stays, so its root is taken; what
-// crosses the threshold on the way, spread evenly, adds N^2 step^3 / (6 sum x) to the error.
 template <Shape kShape>
 inline void start_from_guess(const Normalizer<float>& norm, DenseTile& at) {
-  const FirstStep& guess = at.guess;
-  const Vec<float> one = splat<float>(1), tiny = splat<float>(Simd<float>::kTiny);
+  const Vec<float> one = splat<float>(1);
   for (int g = 0; g < 2; ++g) {
-    const Vec<float> f = guess.weights.vector(g);
-    const Vec<float> distance = (at.top[g] - guess.top[g]) * norm.scale, start = guess.value[g] - distance;
-    Vec<float> step = newton_step<kShape>(guess.weights, guess.slopes, g, norm.beta);
-    Int<float> near = (Int<float>)(f < splat<float>(1 + kNear)) & (Int<float>)(f > splat<float>(1 - kNear));
-    if constexpr (kShape == Shape::kSquare) {
-      const Vec<float> slopes = guess.slopes.vector(g), count = guess.count.vector(g), excess = f - one;
-      const Vec<float> inside = slopes * slopes - count * excess;
-      const Vec<float> exact = excess / larger(slopes + root(larger(inside, Vec<float>{})), tiny);
-      const Vec<float> crossed = count * count * exact * exact * exact / larger(6.0F * slopes, tiny);
-      const auto solvable = inside > Vec<float>{};
-      step = select(solvable, exact, step);
-      near |= (Int<float>)solvable & (Int<float>)(larger(crossed, -crossed) < splat<float>(2 * kTolerance));
-    }
-    const Vec<float> moved = start + step;
-    // Where the guess kept little or nothing, or its top was too far below for these digits, start from the left end.
-    const Int<float> usable = (Int<float>)(f > splat<float>(0.25F)) & (Int<float>)(distance < one) &
-                              (Int<float>)(moved > -one) & (Int<float>)(moved < Vec<float>{});
+    Int<float> near;
+    const Vec<float> distance = (at.top[g] - at.guess.top[g]) * norm.scale, start = at.guess.value[g] - distance;
+    const Vec<float> moved = start + threshold_step<kShape>(at.guessed, g, start, norm.beta, false, near);
+    // Where the guess kept nothing, or its top was too far below for these digits, start from the left end.
+    const Int<float> usable = (Int<float>)(at.guessed.weights.vector(g) > splat<float>(0.01F)) &
+                              (Int<float>)(distance < one) & (Int<float>)(moved > -one) &
+                              (Int<float>)(moved < Vec<float>{});
     at.high[g] = select((decltype(one > one))usable, moved, -one);
     at.low[g] = Vec<float>{};
     at.open[g] = ~(usable & near);
   }
 }
 
-// Newton on the beta-norm for the lanes that are open: from the right one step lands left of the root, and from there
-// it rises (docs/kernels.md). Lanes that are done stand still, so that their bits do not depend on their neighbours.
+// Goes on for the lanes that are open. Lanes that are done stand still, so that their bits do not depend on their
+// neighbours.
 template <Shape kShape>
 inline void solve_dense(const Normalizer<float>& norm, DenseTile& at) {
-  const Vec<float> one = splat<float>(1);
+  constexpr int kQuickRounds = 8;
   const float* scores = at.scratch.list_scores;
   for (int round = 0; round < 50 && any_lane(at.open[0] | at.open[1]); ++round) {
-    LaneSum<float> weights, slopes;
-    for_keys<float>(
-        at.tile.most,
-        [&](std::int64_t j, int g) {
-          Vec<float> weight, slope;
-          shifted_terms<float, kShape>((load<float>(scores + j * kRows + g * kWidth) - at.top[g]) * norm.scale,
-                                       at.high[g], at.low[g], norm.beta, weight, slope);
-          weights.part[g] += weight;
-          slopes.part[g] += slope;
-        },
-        weights, slopes);
+    ThresholdSums sums;
+    for (std::int64_t begin = 0; begin < at.tile.most; begin += kSumChunk) {
+      const std::int64_t end = begin + kSumChunk < at.tile.most ? begin + kSumChunk : at.tile.most;
+      for (int g = 0; g < 2; ++g) {
+        const Vec<float> top = at.top[g], high = at.high[g], low = at.low[g];
+        sums.add<kShape>(begin, end, g, [&](std::int64_t j, Vec<float>& weight, Vec<float>& slope) {
+          shifted_terms<float, kShape>((load<float>(scores + j * kRows + g * kWidth) - top) * norm.scale, high, low,
+                                       norm.beta, weight, slope);
+        });
+      }
+      sums.flush<kShape>();
+    }
     for (int g = 0; g < 2; ++g) {
-      const Vec<float> excess = weights.vector(g) - one, distance = larger(excess, -excess);
-      const Int<float> moves = at.open[g] & (Int<float>)(distance > splat<float>(kTolerance));
-      const Vec<float> step =
-          select((decltype(one > one))moves, newton_step<kShape>(weights, slopes, g, norm.beta), Vec<float>{});
-      const Vec<float> rest = at.low[g] + step, next = at.high[g] + rest;
+      Int<float> near;
+      const Vec<float> step = threshold_step<kShape>(sums, g, at.high[g] + at.low[g], norm.beta, round >= kQuickRounds, near);
+      const Vec<float> rest =
+          at.low[g] + select((decltype(step > step))at.open[g], step, Vec<float>{}), next = at.high[g] + rest;
       at.low[g] = (at.high[g] - next) + rest;
       at.high[g] = next;
-      at.open[g] = moves & (Int<float>)(distance > splat<float>(kNear));
+      at.open[g] &= ~near;
     }
   }
 }
@@ -164,22 +190,39 @@ inline void solve_dense(const Normalizer<float>& norm, DenseTile& at) {
 template <Shape kShape>
 inline void weigh_keys(const StreamHead& head, std::int64_t first, std::int64_t count, const Normalizer<float>& norm,
                        DenseTile& at) {
-  const bool want_log = head.stats.entropy != nullptr;
   const float* scores = at.scratch.list_scores + first * kRows;
   float* weights = at.scratch.scores;
-  for_keys<float>(
-      count,
-      [&](std::int64_t j, int g) {
-        Vec<float> weight, slope;
-        const std::int64_t place = j * kRows + g * kWidth;
-        shifted_terms<float, kShape>((load<float>(scores + place) - at.top[g]) * norm.scale, at.high[g], at.low[g],
-                                     norm.beta, weight, slope);
-        store<float>(weights + place, weight);
-        at.sums.part[g] += weight;
-        at.alive[g] -= (Int<float>)(weight > Vec<float>{});
-        if (want_log) at.logs.part[g] += weight * log_near(larger(weight, splat<float>(Simd<float>::kTiny)));
-      },
-      at.sums, at.logs);
+  const auto weigh = [&]<bool kLog>() {
+    for (std::int64_t begin = 0; begin < count; begin += kSumChunk) {
+      const std::int64_t end = begin + kSumChunk < count ? begin + kSumChunk : count;
+      for (int g = 0; g < 2; ++g) {
+        // Copies: sums in memory would be written and read again for every key.
+        const Vec<float> top = at.top[g], high = at.high[g], low = at.low[g];
+        Vec<float> sum = {}, log = {};
+        Int<float> alive = {};
+#pragma GCC unroll 2
+        for (std::int64_t j = begin; j < end; ++j) {
+          Vec<float> weight, slope;
+          const std::int64_t place = j * kRows + g * kWidth;
+          shifted_terms<float, kShape>((load<float>(scores + place) - top) * norm.scale, high, low, norm.beta, weight,
+                                       slope);
+          store<float>(weights + place, weight);
+          sum += weight;
+          alive -= (Int<float>)(weight > Vec<float>{});
+          if constexpr (kLog) log += weight * log_near(larger(weight, splat<float>(Simd<float>::kTiny)));
+        }
+        at.sums.part[g] = sum;
+        at.logs.part[g] = log;
+        at.alive[g] += alive;
+      }
+      at.sums.flush();
+      if constexpr (kLog) at.logs.flush();
+    }
+  };
+  if (head.stats.entropy)
+    weigh.template operator()<true>();
+  else
+    weigh.template operator()<false>();
   if (first == 0)
     for (int i = 0; i < kRows; ++i) at.sink[i] = weights[i];
   multiply<float>(head.head_size, kRows, count, {head.v + first * head.v_stride, 1, head.v_stride}, weights, kRows,
@@ -246,7 +289,7 @@ inline void dense_shape(const StreamHead& head, const Normalizer<float>& norm, D
   for (std::int64_t first = 0; first < most; first += kChunk) {
     for (DenseTile* at = begin; at != end; ++at) {
       const std::int64_t last = first + kChunk < at->tile.most ? first + kChunk : at->tile.most;
-      score_keys<kShape>(head, at->tile, first, last, norm, at->scratch, at->top, at->guess);
+      score_keys<kShape>(head, at->tile, first, last, norm, at->scratch, at->guess, at->top, at->guessed);
     }
   }
   for (DenseTile* at = begin; at != end; ++at) {
