@@ -176,9 +176,10 @@ inline void solve_dense(const Normalizer<float>& norm, DenseTile& at) {
     }
     for (int g = 0; g < 2; ++g) {
       Int<float> near;
-      const Vec<float> step = threshold_step<kShape>(sums, g, at.high[g] + at.low[g], norm.beta, round >= kQuickRounds, near);
-      const Vec<float> rest =
-          at.low[g] + select((decltype(step > step))at.open[g], step, Vec<float>{}), next = at.high[g] + rest;
+      const Vec<float> step =
+          threshold_step<kShape>(sums, g, at.high[g] + at.low[g], norm.beta, round >= kQuickRounds, near);
+      const Vec<float> rest = at.low[g] + select((decltype(step > step))at.open[g], step, Vec<float>{}),
+                       next = at.high[g] + rest;
       at.low[g] = (at.high[g] - next) + rest;
       at.high[g] = next;
       at.open[g] &= ~near;
