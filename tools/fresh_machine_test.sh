@@ -34,7 +34,9 @@ for place in proc sys dev; do
   mount --bind "/$place" "$root/$place"
   mounted+=("$root/$place")
 done
+compiler=''
 if [ "${SHARE_CCACHE:-}" = 1 ]; then
+  compiler=CXX=/usr/bin/c++  # under the name that this machine's objects were made with; pip has Python's
   mkdir -p "$root/root/.cache/ccache"
   mount --bind "${CCACHE_DIR:-$HOME/.cache/ccache}" "$root/root/.cache/ccache"
   mounted+=("$root/root/.cache/ccache")
@@ -61,7 +63,7 @@ timed() {
 }
 if [ "$way" = pip ]; then
   timed 'tools/setup.sh --venv' 'tools/setup.sh --venv'
-  timed 'python3 -m venv v && v/bin/pip install .' 'pip install .'
+  timed "python3 -m venv v && $compiler v/bin/pip install ." 'pip install .'
   timed 'v/bin/lenbench run recall-asentmax-nape --tasks recall --lengths 64..4096' 'lenbench run'
   exit 0
 fi
