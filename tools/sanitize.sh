@@ -8,11 +8,12 @@
 #             (build/sanitize)
 #   thread    ThreadSanitizer over the same: kernels, work queue and shared run, batches of a training, programs as models
 #             (build/sanitize-thread)
-#   memcheck  valgrind over torch-free rooms and a small measurement with LibTorch, as users run them (build/release, which
-#             tools/build.sh release makes): reads of uninitialized memory, leaks
+#   memcheck  valgrind over torch-free rooms and a small measurement with LibTorch: reads of uninitialized memory, leaks
+#   helgrind  valgrind over what has threads and no torch: data races, locks in changing order
 #
-# Without CHECKER all three. SANITIZE_JOBS=N builds and tests with N processes (default: one a core).
-# tests/leaks_of_others.txt and tests/memcheck_of_others.txt list what is not ours.
+# Without CHECKER all four. The last two run build/release, which tools/build.sh release makes, as users do.
+# SANITIZE_JOBS=N builds and tests with N processes (default: one a core).
+# tests/leaks_of_others.txt and tests/valgrind_of_others.txt list what is not ours.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -21,13 +22,13 @@ jobs="${SANITIZE_JOBS:-$(nproc)}"
 checkers=()
 while [ $# -gt 0 ]; do
   case "$1" in
-    address|thread|memcheck) checkers+=("$1") ;;
+    address|thread|memcheck|helgrind) checkers+=("$1") ;;
     --) shift; break ;;
-    *) fail "'$1' is no checker: write address, thread or memcheck" ;;
+    *) fail "'$1' is no checker: write address, thread, memcheck or helgrind" ;;
   esac
   shift
 done
-[ ${#checkers[@]} -gt 0 ] || checkers=(address thread memcheck)
+[ ${#checkers[@]} -gt 0 ] || checkers=(address thread memcheck helgrind)
 
 # clang compiles instrumented code in half of g++'s time.
 compiler="$(command -v clang++ || command -v g++)"
@@ -47,8 +48,23 @@ check_thread() {
   ctest --preset sanitize-thread -LE slow --parallel "$jobs" "$@"
 }
 
-# Without loops over thousands of damaged files and megabytes of output, which take minutes here and run under
-# AddressSanitizer too.
+# under_valgrind NAME OPTION ... -- COMMAND ...
+under_valgrind() {
+  local name="$1" began=$SECONDS
+  shift
+  if OMP_NUM_THREADS=1 valgrind --quiet --error-exitcode=9 --num-callers=20 --suppressions=tests/valgrind_of_others.txt "$@"; then
+    echo "sanitize.sh: $name: clean in $((SECONDS - began)) s"
+  else
+    echo "sanitize.sh: $name: FOUND something"
+    return 1
+  fi
+}
+
+readonly skipped=77
+
+
+# Without loops over thousands of damaged files and megabytes of output, and without what helgrind runs: these take minutes
+# here, and run under AddressSanitizer too.
 memcheck_filter() {
   case "$1" in
     record) echo '-ReadRecords.ReportsATailTornAtAnyByte' ;;
@@ -59,27 +75,40 @@ memcheck_filter() {
 }
 
 check_memcheck() {
-  if ! command -v valgrind >/dev/null; then
-    echo "sanitize.sh: memcheck: SKIPPED: valgrind is missing (apt-get install valgrind)"
-    return 0
+  command -v valgrind >/dev/null || return "$skipped"
+  local found=0 room
+  local leaks=(--leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite)
+  for room in base record checkpoint dist exec recipe verdict; do
+    under_valgrind "memcheck: $room" "${leaks[@]}" "build/release/bin/lenbench_${room}_tests" --gtest_brief=1 \
+      --gtest_filter="$(memcheck_filter "$room")" || found=1
+  done
+  if [ -e build/release/lib/liblenbench_nn.so ]; then
+    under_valgrind "memcheck: a measurement" "${leaks[@]}" build/release/bin/lenbench run recall-asentmax-nape --lengths 64 \
+      --samples 2 --threads 1 --quiet || found=1
+  else
+    echo "sanitize.sh: memcheck: a measurement: SKIPPED: this build has no LibTorch"
   fi
-  local found=0 room began
-  for room in base record checkpoint report verdict dist exec recipe; do
-    began=$SECONDS
-    if valgrind --quiet --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite,possible \
-      --suppressions=tests/memcheck_of_others.txt \
-      "build/release/bin/lenbench_${room}_tests" --gtest_brief=1 --gtest_filter="$(memcheck_filter "$room")"; then
-      echo "sanitize.sh: memcheck: $room: clean in $((SECONDS - began)) s"
-    else
-      echo "sanitize.sh: memcheck: $room: FOUND something"
-      found=1
-    fi
+  return "$found"
+}
+
+check_helgrind() {
+  command -v valgrind >/dev/null || return "$skipped"
+  local found=0 room
+  for room in kernels:'*Threads*' dist:'SharedRun*:WorkQueue*' recipe:'TrainData*'; do
+    under_valgrind "helgrind: ${room%%:*}" --tool=helgrind "build/release/bin/lenbench_${room%%:*}_tests" --gtest_brief=1 \
+      --gtest_filter="${room#*:}" || found=1
   done
   return "$found"
 }
 
 found=0
 for checker in "${checkers[@]}"; do
-  if "check_$checker" "$@"; then echo "sanitize.sh: $checker: clean"; else echo "sanitize.sh: $checker: FOUND something, or could not run: see above"; found=1; fi
+  code=0
+  "check_$checker" "$@" || code=$?
+  case "$code" in
+    0) echo "sanitize.sh: $checker: clean" ;;
+    "$skipped") echo "sanitize.sh: $checker: SKIPPED: valgrind is missing (apt-get install valgrind)" ;;
+    *) echo "sanitize.sh: $checker: FOUND something, or could not run: see above"; found=1 ;;
+  esac
 done
 exit "$found"
