@@ -63,13 +63,14 @@ under_valgrind() {
 readonly skipped=77
 
 
-# Without loops over thousands of damaged files and megabytes of output, and without what helgrind runs: these take minutes
-# here, and run under AddressSanitizer too.
+# Without loops over thousands of damaged files, simulated checks and megabytes of output: these take minutes here, and run
+# under AddressSanitizer too.
 memcheck_filter() {
   case "$1" in
     record) echo '-ReadRecords.ReportsATailTornAtAnyByte' ;;
     checkpoint) echo '-Safetensors.RandomDamageNeverCrashes' ;;
     exec) echo '-Program.ALargeRequestAndMuchOnStandardErrorDoNotBlockEachOther' ;;
+    verdict) echo '-ThemeJ.J8*:Simulation.*' ;;
     *) echo '*' ;;
   esac
 }

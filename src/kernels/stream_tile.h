@@ -29,22 +29,22 @@ struct StreamScratch {
   std::int64_t list_stride;
 
   StreamScratch(void* memory, std::int64_t keys, std::int64_t head_size, std::int64_t distinct) {
-    char* next = static_cast<char*>(memory);
+    Carver carver(memory);
     const std::int64_t sampled = kMostSamples + kRecent;
     // Not a power of two, so that the lists of a tile do not share cache sets.
     list_stride = (keys + 3 * kWidth) / 16 * 16 + 16 + 48;
-    gathered = take<double>(next, head_size);
-    totals = take<double>(next, kTileGroup * head_size * kRows);
-    queries = take<float>(next, kTileGroup * head_size * kRows);
-    outputs = take<float>(next, kTileGroup * head_size * kRows);
-    scores = take<float>(next, (sampled > distinct ? sampled : distinct) * kRows);
-    counts = take<float>(next, distinct * kRows);
-    query_codes = take<std::int8_t>(next, (head_size + 3) / 4 * 4 * kRows);
-    exact = take<double>(next, list_stride);
-    list_scores = take<float>(next, list_stride * kRows);
-    list_keys = take<std::int32_t>(next, list_stride * kRows);
-    dense_scores = take<float>(next, kTileGroup * list_stride * kRows);
-    bytes = static_cast<std::size_t>(next - static_cast<char*>(memory));
+    gathered = carver.take<double>(head_size);
+    totals = carver.take<double>(kTileGroup * head_size * kRows);
+    queries = carver.take<float>(kTileGroup * head_size * kRows);
+    outputs = carver.take<float>(kTileGroup * head_size * kRows);
+    scores = carver.take<float>((sampled > distinct ? sampled : distinct) * kRows);
+    counts = carver.take<float>(distinct * kRows);
+    query_codes = carver.take<std::int8_t>((head_size + 3) / 4 * 4 * kRows);
+    exact = carver.take<double>(list_stride);
+    list_scores = carver.take<float>(list_stride * kRows);
+    list_keys = carver.take<std::int32_t>(list_stride * kRows);
+    dense_scores = carver.take<float>(kTileGroup * list_stride * kRows);
+    bytes = carver.bytes();
   }
   std::size_t bytes;
 
@@ -56,14 +56,6 @@ struct StreamScratch {
     moved.outputs += t * head_size * kRows;
     moved.totals += t * head_size * kRows;
     return moved;
-  }
-
- private:
-  template <typename T>
-  static T* take(char*& next, std::int64_t count) {
-    T* start = reinterpret_cast<T*>(next);
-    next += (count * static_cast<std::int64_t>(sizeof(T)) + 63) / 64 * 64;
-    return start;
   }
 };
 

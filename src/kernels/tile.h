@@ -250,4 +250,22 @@ inline void normalize_tile(T* scores, const T* counts, std::int64_t keys, const 
   }
 }
 
+// Hands out an allocation part by part, each on a cache line of its own. Without an allocation it only counts.
+class Carver {
+ public:
+  explicit Carver(void* memory) : memory_(static_cast<char*>(memory)) {}
+
+  template <typename T>
+  T* take(std::int64_t count) {
+    T* start = memory_ == nullptr ? nullptr : reinterpret_cast<T*>(memory_ + bytes_);
+    bytes_ += (static_cast<std::size_t>(count) * sizeof(T) + 63) / 64 * 64;
+    return start;
+  }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  char* memory_;
+  std::size_t bytes_ = 0;
+};
+
 }  // namespace lenbench::kernels::LENBENCH_KERNEL_VARIANT

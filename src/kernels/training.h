@@ -21,22 +21,15 @@ struct TrainScratch {
   std::size_t bytes;
 
   TrainScratch(void* memory, std::int64_t keys, std::int64_t head_size) {
-    char* next = static_cast<char*>(memory);
+    Carver carver(memory);
     const std::int64_t tile = kTileRows<T>;
-    q_lanes = take(next, head_size * tile);
-    dout_lanes = take(next, head_size * tile);
-    result_lanes = take(next, head_size * tile);
-    q_rows = take(next, padded_channels<T>(head_size) * tile);
-    dout_rows = take(next, padded_channels<T>(head_size) * tile);
-    gradients = take(next, keys * tile);
-    bytes = static_cast<std::size_t>(next - static_cast<char*>(memory));
-  }
-
- private:
-  static T* take(char*& next, std::int64_t count) {
-    T* start = reinterpret_cast<T*>(next);
-    next += (count * static_cast<std::int64_t>(sizeof(T)) + 63) / 64 * 64;
-    return start;
+    q_lanes = carver.take<T>(head_size * tile);
+    dout_lanes = carver.take<T>(head_size * tile);
+    result_lanes = carver.take<T>(head_size * tile);
+    q_rows = carver.take<T>(padded_channels<T>(head_size) * tile);
+    dout_rows = carver.take<T>(padded_channels<T>(head_size) * tile);
+    gradients = carver.take<T>(keys * tile);
+    bytes = carver.bytes();
   }
 };
 

@@ -14,9 +14,9 @@ namespace lenbench::kernels {
 
 inline std::vector<double> normals(std::size_t count, std::uint64_t seed, double scale = 1) {
   std::mt19937_64 bits(seed);
-  std::normal_distribution<double> normal(0, scale);
+  std::normal_distribution<double> normal;  // times `scale`, because the distribution's own may not be 0
   std::vector<double> values(count);
-  for (double& value : values) value = normal(bits);
+  for (double& value : values) value = scale * normal(bits);
   return values;
 }
 

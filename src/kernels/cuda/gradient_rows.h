@@ -4,6 +4,8 @@
 // weight costs its score alone.
 #pragma once
 
+#include <initializer_list>
+
 #include "kernels/cuda/weighted_row.h"
 
 namespace lenbench::kernels {
