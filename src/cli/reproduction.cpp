@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/names.h"
 #include "base/numbers.h"
+#include "bench/backend.h"
 #include "checkpoint/checkpoint.h"
 #include "cli/flags.h"
 #include "cli/paths.h"
