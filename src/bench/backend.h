@@ -82,7 +82,8 @@ class Backend {
   virtual std::unique_ptr<Predictor> open(const std::string& checkpoint_path, const OpenOptions& options) = 0;
   // For ranks other than 0 of options.split: shares in what rank 0's Predictor is asked, until that is destroyed, or
   // `stop` is true when the next question comes (returns false). Throws Error(kNotMeasured) when a rank is lost.
-  virtual bool follow(const std::string& checkpoint_path, const OpenOptions& options, const std::atomic<bool>* stop) = 0;
+  virtual bool follow(const std::string& checkpoint_path, const OpenOptions& options,
+                      const std::atomic<bool>* stop) = 0;
   // Trains to completion (or resumes). When `progress` throws, the state of the last step is saved first. Throws Error
   // on a bad recipe, a non-finite loss or an unwritable output.
   virtual void train(const TrainOptions& options, const std::function<void(const TrainProgress&)>& progress) = 0;

@@ -119,8 +119,7 @@ Decoder::Projected Decoder::project(const Layer& layer, const at::Tensor& x_BRE,
 
 at::Tensor Decoder::embed_rows(const at::Tensor& tokens_BT, const SequenceShare& share) const {
   const std::int64_t batch = tokens_BT.size(0), chunk = chunk_tokens(batch);
-  at::Tensor x_BRE =
-      at::empty({batch, share.num_rows(), config_.hidden_size}, embedding_VE_.options().dtype(dtype_));
+  at::Tensor x_BRE = at::empty({batch, share.num_rows(), config_.hidden_size}, embedding_VE_.options().dtype(dtype_));
   std::int64_t row = 0;
   for (const RowRange& range : share.ranges()) {
     for (std::int64_t begin = range.begin; begin < range.end; begin += chunk) {
@@ -157,6 +156,7 @@ at::Tensor Decoder::hidden(const EvaluationRequest& request) const {
     const at::Tensor lengths_B = at::empty({batch}, at::TensorOptions().dtype(at::kLong));
     std::copy_n(lengths.begin(), batch, lengths_B.data_ptr<std::int64_t>());
     probe_rows_BR = positions_1R < lengths_B.to(tokens_BT.device()).unsqueeze(1);
+    if (!share.owns_any()) probe_rows_BR.fill_(false);
   } else if (request.probe == ProbeRows::kAnswer) {
     probe_rows_BR = scatter_columns(wanted_BQ, wanted_rows_BQ, is_wanted_BQ, share.num_rows()) >= 0;
     if (request.source_keys_BQ.defined()) {

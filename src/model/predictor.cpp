@@ -105,9 +105,7 @@ class ModelPredictor final : public Predictor {
                                       ranks_ == nullptr ? 1 : ranks_->world()) +
            weights_bytes_;
   }
-  std::int64_t peak_bytes_elsewhere() const override {
-    return ranks_ == nullptr ? 0 : ranks_->peak_bytes_elsewhere();
-  }
+  std::int64_t peak_bytes_elsewhere() const override { return ranks_ == nullptr ? 0 : ranks_->peak_bytes_elsewhere(); }
 
  private:
   void check(std::span<const Sample> samples) const {

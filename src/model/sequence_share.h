@@ -31,8 +31,9 @@ class SequenceShare {
 
   bool is_whole() const { return exchange_ == nullptr; }
   std::int64_t num_rows() const { return num_rows_; }
-  // Ascending, never empty: a rank for which there are no rows computes row 0 as well, and owns it not.
+  // Ascending, never empty: a rank for which there are no rows computes row 0, which it does not own, as well.
   const std::vector<RowRange>& ranges() const { return held_; }
+  bool owns_any() const { return !owned_by(rank()).empty(); }
   // Of the rows held: int64 [1, R].
   at::Tensor positions(const at::TensorOptions& options) const;
   bool owns(std::int64_t position) const { return owner(position / block_) == rank(); }
