@@ -101,7 +101,7 @@ RankWatch::RankWatch(LocalRanks* locals) : locals_(locals) {
     while (!over_) {
       for (const EndedRank& ended : locals_->reap()) {
         if (ended.how.empty()) continue;
-        const std::string cause = fmt::format("rank {} ended early ({})", ended.rank, ended.how);
+        const std::string cause = fmt::format("rank {} ended early ({}){}", ended.rank, ended.how, kResumes);
         {
           const std::lock_guard lock(mutex_);
           cause_ = cause;

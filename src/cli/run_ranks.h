@@ -14,6 +14,9 @@
 
 namespace lenbench::cli {
 
+// Ends the line about a rank that was lost.
+inline constexpr const char* kResumes = "; the same command resumes";
+
 class RunRanks {
  public:
   // From --jobs (1: none) and the environment; 0: one process, whatever a launcher says. Throws Error when both ask for

@@ -174,7 +174,7 @@ RunSummary run_split(const RunPlan& plan, const RunOptions& options, Predictor& 
       return summary;
     }
     const std::string cause = lost.elsewhere() ? watch.cause() : "";
-    throw Error((cause.empty() ? lost.what() : cause) + "; the same command resumes", ExitCode::kNotMeasured);
+    throw Error(cause.empty() ? lost.what() + std::string(kResumes) : cause, ExitCode::kNotMeasured);
   }
 }
 
