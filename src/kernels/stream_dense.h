@@ -5,26 +5,47 @@
 
 namespace lenbench::kernels::LENBENCH_KERNEL_VARIANT {
 
-// The sums of Newton's first step, at a guess of the threshold: (alpha - 1) * (score - top) = value.
-struct FirstStep {
-  Vec<float> top[2], value[2];
-  LaneSum<float> weights, slopes;
+// Sums over a row's keys at a threshold: of x^beta, of x^(beta - 1), and for alpha = 1.5 how many x are positive.
+struct ThresholdSums {
+  LaneSum<float> weights, slopes, count;
+
+  // Adds what terms(j, weight, slope) gives for keys begin .. end - 1, few enough for one run of fp32, to vector g.
+  template <Shape kShape, typename Terms>
+  void add(std::int64_t begin, std::int64_t end, int g, const Terms& terms) {
+    // Copies: sums in memory would be written and read again for every key.
+    Vec<float> sum = {}, slope_sum = {}, positive = {};
+#pragma GCC unroll 2
+    for (std::int64_t j = begin; j < end; ++j) {
+      Vec<float> weight, slope;
+      terms(j, weight, slope);
+      sum += weight;
+      slope_sum += slope;
+      if constexpr (kShape == Shape::kSquare) positive += select(slope > Vec<float>{}, splat<float>(1), Vec<float>{});
+    }
+    weights.part[g] = sum;
+    slopes.part[g] = slope_sum;
+    count.part[g] = positive;
+  }
+  template <Shape kShape>
+  void flush() {
+    weights.flush();
+    slopes.flush();
+    if constexpr (kShape == Shape::kSquare) count.flush();
+  }
 };
 
-// Scores keys first .. first + kKeys - 1 for the tile into `scores` [keys][kRows], raises the maxima and adds to the
-// first step's sums.
-template <int kKeys, bool kMask, Shape kShape>
+// Where a row's threshold is looked for first: (alpha - 1) * (score - top) = value.
+struct FirstGuess {
+  Vec<float> top[2], value[2];
+};
+
+// Scores of keys first .. first + kKeys - 1 into `scores` [keys][kRows].
+template <int kKeys, bool kMask>
 inline void score_block(const StreamHead& head, const QueryTile& tile, std::int64_t first,
-                        const Normalizer<float>& norm, const StreamScratch& scratch, Vec<float> (&top)[2],
-                        FirstStep& step) {
+                        const StreamScratch& scratch) {
   Vec<float> sums[kKeys][2] = {};
   multiply_block<float, kKeys, 2>(head.head_size, {head.k + first * head.k_stride, head.k_stride, 1}, scratch.queries,
                                   kRows, sums);
-  // Copies: the sums in memory would be written and read again for every key. Each is one chain in the order of keys,
-  // so that it does not depend on the block.
-  Vec<float> best[2] = {top[0], top[1]}, weights[2] = {step.weights.part[0], step.weights.part[1]},
-             slopes[2] = {step.slopes.part[0], step.slopes.part[1]};
-  const Vec<float> guess[2] = {step.value[0], step.value[1]}, guess_top[2] = {step.top[0], step.top[1]};
 #pragma GCC unroll 16
   for (int m = 0; m < kKeys; ++m) {
 #pragma GCC unroll 2
@@ -33,191 +54,289 @@ inline void score_block(const StreamHead& head, const QueryTile& tile, std::int6
         sums[m][g] = select(tile.seen[g] > splat<float>(static_cast<float>(first + m)), sums[m][g],
                             splat<float>(Simd<float>::kMasked));
       store<float>(scratch.list_scores + (first + m) * kRows + g * kWidth, sums[m][g]);
-      best[g] = larger(sums[m][g], best[g]);
-      Vec<float> weight, slope;
-      entmax_terms<float, kShape>(larger((sums[m][g] - guess_top[g]) * norm.scale - guess[g], Vec<float>{}), norm.beta,
-                                  weight, slope);
-      weights[g] += weight;
-      slopes[g] += slope;
     }
   }
-  for (int g = 0; g < 2; ++g) {
-    top[g] = best[g];
-    step.weights.part[g] = weights[g];
-    step.slopes.part[g] = slopes[g];
-  }
 }
 
+// Keys summed in one run of fp32; a multiple of every register block.
+constexpr std::int64_t kScoreRun = 60;
+static_assert(kScoreRun % kBlock == 0);
+
+// Scores keys begin .. end - 1 for the tile, raises the maxima and adds to the sums at the guess. `begin` is a multiple
+// of kScoreRun, and so is an end before tile.most.
 template <Shape kShape>
-inline void score_all(const StreamHead& head, const QueryTile& tile, const Normalizer<float>& norm,
-                      const StreamScratch& scratch, Vec<float> (&top)[2], FirstStep& step) {
-  constexpr std::int64_t kFlush = 60;  // keys: a multiple of every register block
-  static_assert(kFlush % kBlock == 0);
-  for (Vec<float>& best : top) best = splat<float>(Simd<float>::kMasked);
-  const auto flush_before = [&](std::int64_t key) {
-    if (key % kFlush == 0) step.weights.flush(), step.slopes.flush();
-  };
-  std::int64_t j = 0;
-  for (; j + kBlock <= tile.least; j += kBlock) {
-    flush_before(j);
-    score_block<kBlock, false, kShape>(head, tile, j, norm, scratch, top, step);
+inline void score_keys(const StreamHead& head, const QueryTile& tile, std::int64_t begin, std::int64_t end,
+                       const Normalizer<float>& norm, const StreamScratch& scratch, const FirstGuess& guess,
+                       Vec<float> (&top)[2], ThresholdSums& sums) {
+  const std::int64_t open = tile.least < end ? tile.least : end;
+  for (std::int64_t run = begin; run < end; run += kScoreRun) {
+    const std::int64_t run_end = run + kScoreRun < end ? run + kScoreRun : end;
+    std::int64_t j = run;
+    for (; j + kBlock <= run_end && j + kBlock <= open; j += kBlock) score_block<kBlock, false>(head, tile, j, scratch);
+    for (; j + kBlock <= run_end; j += kBlock) score_block<kBlock, true>(head, tile, j, scratch);
+    for (; j < run_end; ++j) score_block<1, true>(head, tile, j, scratch);
+    // A second look at scores that are still near, as sums of their own would push the block's out of the registers.
+    for (int g = 0; g < 2; ++g) {
+      Vec<float> best = top[g];
+      const Vec<float> guess_top = guess.top[g], guess_value = guess.value[g];
+      sums.add<kShape>(run, run_end, g, [&](std::int64_t key, Vec<float>& weight, Vec<float>& slope) {
+        const Vec<float> score = load<float>(scratch.list_scores + key * kRows + g * kWidth);
+        best = larger(score, best);
+        entmax_terms<float, kShape>(larger((score - guess_top) * norm.scale - guess_value, Vec<float>{}), norm.beta,
+                                    weight, slope);
+      });
+      top[g] = best;
+    }
+    sums.flush<kShape>();
   }
-  for (; j + kBlock <= tile.most; j += kBlock) {
-    flush_before(j);
-    score_block<kBlock, true, kShape>(head, tile, j, norm, scratch, top, step);
-  }
-  for (; j < tile.most; ++j) {
-    flush_before(j);
-    score_block<1, true, kShape>(head, tile, j, norm, scratch, top, step);
-  }
-  step.weights.flush();
-  step.slopes.flush();
 }
 
-template <Shape kShape>
-inline Vec<float> newton_step(const LaneSum<float>& weights, const LaneSum<float>& slopes, int g, float beta) {
-  return norm_excess<float, kShape>(weights, g, beta) / larger(slopes.vector(g), splat<float>(Simd<float>::kTiny));
-}
-
-// The relation of a row's sum F to 1 that ends Newton's way. At most kNear above it, one more step leaves less than
-// the tolerance, as the error is squared each time.
+// The distance of a row's sum F from 1 that ends the search: less than kTolerance, or near enough that the step just
+// made leaves less than that. kAgain is what the weights' own sum may differ by: more than rounding.
 constexpr float kTolerance = 1e-6F;
 constexpr float kNear = 2e-4F;
+constexpr float kAgain = 1e-5F;
 
-// Newton on the beta-norm from the guess: from the right one step lands left of the root, and from there it rises
-// (docs/kernels.md). high + low is the threshold of (alpha - 1) * (score - top). Lanes that are done stand still, so
-// that their bits do not depend on their neighbours.
+// A step towards the root of F = 1 from the threshold `at`, in units of (alpha - 1) * (score - top), with these sums;
+// the lanes of `near` are there with it. Newton's on the beta-norm (docs/kernels.md) squares the error each time.
+// For alpha = 1.5, F is a parabola as long as the support stays: the step to its root leaves what crosses the
+// threshold on the way, N^2 step^3 / (6 sum x) if spread evenly. Far left of the root the whole support is taken as
+// spread evenly, so that F goes with the third power. One of N weights is at least 1 / N, so the root is at most
+// -N^(-1/2). `surely`: only Newton's steps, which always arrive.
 template <Shape kShape>
-inline void solve_dense(const float* scores, std::int64_t keys, const Normalizer<float>& norm, const FirstStep& guess,
-                        const Vec<float> (&top)[2], Vec<float> (&high)[2], Vec<float> (&low)[2]) {
-  const Vec<float> one = splat<float>(1), low_enough = splat<float>(1 + kTolerance);
-  Int<float> open[2];
-  for (int g = 0; g < 2; ++g) {
-    const Vec<float> f = guess.weights.vector(g);
-    const Vec<float> distance = (top[g] - guess.top[g]) * norm.scale, start = guess.value[g] - distance;
-    const Vec<float> moved = start + newton_step<kShape>(guess.weights, guess.slopes, g, norm.beta);
-    // Where the guess kept little or nothing, or its top was too far below for these digits, start from the left end.
-    const Int<float> usable = (Int<float>)(f > splat<float>(0.25F)) & (Int<float>)(distance < one) &
-                              (Int<float>)(moved > -one) & (Int<float>)(moved < Vec<float>{});
-    high[g] = select((decltype(one > one))usable, moved, -one);
-    low[g] = Vec<float>{};
-    open[g] = ~(usable & (Int<float>)(f < splat<float>(1 + kNear)) & (Int<float>)(f > splat<float>(1 - kNear)));
+inline Vec<float> threshold_step(const ThresholdSums& sums, int g, Vec<float> at, float beta, bool surely,
+                                 Int<float>& near) {
+  using Mask = decltype(at > at);
+  const Vec<float> one = splat<float>(1), tiny = splat<float>(Simd<float>::kTiny);
+  const Vec<float> f = sums.weights.vector(g), slopes = larger(sums.slopes.vector(g), tiny), excess = f - one;
+  const Vec<float> distance = larger(excess, -excess);
+  Vec<float> step = norm_excess<float, kShape>(sums.weights, g, beta) / slopes;
+  near = (Int<float>)(distance < splat<float>(kNear));
+  if (kShape == Shape::kSquare && !surely) {
+    const Vec<float> count = larger(sums.count.vector(g), one), inside = slopes * slopes - count * excess;
+    const Vec<float> parabola = excess / (slopes + root(larger(inside, Vec<float>{})));
+    const Vec<float> crossed = count * count * parabola * parabola * parabola / (6.0F * slopes);
+    const Int<float> close = (Int<float>)(f < splat<float>(1.5F));
+    near |= close & (Int<float>)(larger(crossed, -crossed) < splat<float>(2 * kTolerance));
+    const Vec<float> even = 1.5F * (f - exp<float>(log<float>(larger(f, one)) * (2.0F / 3))) / slopes;
+    const Vec<float> most = -one / root(count) - at;
+    step = select((Mask)close, parabola, select(even < most, even, most));
   }
-  for (int round = 0; round < 50 && any_lane(open[0] | open[1]); ++round) {
-    LaneSum<float> weights, slopes;
-    for_keys<float>(
-        keys,
-        [&](std::int64_t j, int g) {
-          Vec<float> weight, slope;
-          shifted_terms<float, kShape>((load<float>(scores + j * kRows + g * kWidth) - top[g]) * norm.scale, high[g],
-                                       low[g], norm.beta, weight, slope);
-          weights.part[g] += weight;
-          slopes.part[g] += slope;
-        },
-        weights, slopes);
+  return select(distance > splat<float>(kTolerance), step, Vec<float>{});
+}
+
+// One tile of a group that is weighed together.
+struct DenseTile {
+  QueryTile tile;
+  StreamScratch scratch;  // the tile's own
+  FirstGuess guess;
+  ThresholdSums guessed;
+  Vec<float> top[2], high[2], low[2];  // high + low is the threshold of (alpha - 1) * (score - top)
+  Int<float> open[2];                  // lanes whose threshold is not yet near enough
+  LaneSum<float> sums, logs;
+  Int<float> alive[2];
+  float sink[kRows];
+};
+
+template <Shape kShape>
+inline void start_from_guess(const Normalizer<float>& norm, DenseTile& at) {
+  const Vec<float> one = splat<float>(1);
+  for (int g = 0; g < 2; ++g) {
+    Int<float> near;
+    const Vec<float> distance = (at.top[g] - at.guess.top[g]) * norm.scale, start = at.guess.value[g] - distance;
+    const Vec<float> moved = start + threshold_step<kShape>(at.guessed, g, start, norm.beta, false, near);
+    // Where the guess kept nothing, or its top was too far below for these digits, start from the left end.
+    const Int<float> usable = (Int<float>)(at.guessed.weights.vector(g) > splat<float>(0.01F)) &
+                              (Int<float>)(distance < one) & (Int<float>)(moved > -one) &
+                              (Int<float>)(moved < Vec<float>{});
+    at.high[g] = select((decltype(one > one))usable, moved, -one);
+    at.low[g] = Vec<float>{};
+    at.open[g] = ~(usable & near);
+  }
+}
+
+// Goes on for the lanes that are open. Lanes that are done stand still, so that their bits do not depend on their
+// neighbours.
+template <Shape kShape>
+inline void solve_dense(const Normalizer<float>& norm, DenseTile& at) {
+  constexpr int kQuickRounds = 8;
+  const float* scores = at.scratch.list_scores;
+  for (int round = 0; round < 50 && any_lane(at.open[0] | at.open[1]); ++round) {
+    ThresholdSums sums;
+    for (std::int64_t begin = 0; begin < at.tile.most; begin += kSumChunk) {
+      const std::int64_t end = begin + kSumChunk < at.tile.most ? begin + kSumChunk : at.tile.most;
+      for (int g = 0; g < 2; ++g) {
+        const Vec<float> top = at.top[g], high = at.high[g], low = at.low[g];
+        sums.add<kShape>(begin, end, g, [&](std::int64_t j, Vec<float>& weight, Vec<float>& slope) {
+          shifted_terms<float, kShape>((load<float>(scores + j * kRows + g * kWidth) - top) * norm.scale, high, low,
+                                       norm.beta, weight, slope);
+        });
+      }
+      sums.flush<kShape>();
+    }
     for (int g = 0; g < 2; ++g) {
-      const Vec<float> f = weights.vector(g);
-      const Int<float> rises = open[g] & (Int<float>)(f > low_enough);
+      Int<float> near;
       const Vec<float> step =
-          select((decltype(one > one))rises, newton_step<kShape>(weights, slopes, g, norm.beta), Vec<float>{});
-      const Vec<float> rest = low[g] + step, next = high[g] + rest;
-      low[g] = (high[g] - next) + rest;
-      high[g] = next;
-      open[g] = rises & (Int<float>)(f > splat<float>(1 + kNear));
+          threshold_step<kShape>(sums, g, at.high[g] + at.low[g], norm.beta, round >= kQuickRounds, near);
+      const Vec<float> rest = at.low[g] + select((decltype(step > step))at.open[g], step, Vec<float>{}),
+                       next = at.high[g] + rest;
+      at.low[g] = (at.high[g] - next) + rest;
+      at.high[g] = next;
+      at.open[g] &= ~near;
     }
   }
 }
 
-// Weighs the scores chunk by chunk and multiplies each chunk with its values.
+// Weighs keys first .. first + count - 1 and adds their values.
 template <Shape kShape>
-inline void weigh_dense(const StreamHead& head, const QueryTile& tile, const Normalizer<float>& norm,
-                        const StreamScratch& scratch, const Vec<float> (&top)[2], const Vec<float> (&high)[2],
-                        const Vec<float> (&low)[2], TileResult<float>& result, double (&support)[kRows],
-                        float (&largest)[kRows], float (&sink)[kRows]) {
+inline void weigh_keys(const StreamHead& head, std::int64_t first, std::int64_t count, const Normalizer<float>& norm,
+                       DenseTile& at) {
+  const float* scores = at.scratch.list_scores + first * kRows;
+  float* weights = at.scratch.scores;
+  const auto weigh = [&]<bool kLog>() {
+    for (std::int64_t begin = 0; begin < count; begin += kSumChunk) {
+      const std::int64_t end = begin + kSumChunk < count ? begin + kSumChunk : count;
+      for (int g = 0; g < 2; ++g) {
+        // Copies: sums in memory would be written and read again for every key.
+        const Vec<float> top = at.top[g], high = at.high[g], low = at.low[g];
+        Vec<float> sum = {}, log = {};
+        Int<float> alive = {};
+#pragma GCC unroll 2
+        for (std::int64_t j = begin; j < end; ++j) {
+          Vec<float> weight, slope;
+          const std::int64_t place = j * kRows + g * kWidth;
+          shifted_terms<float, kShape>((load<float>(scores + place) - top) * norm.scale, high, low, norm.beta, weight,
+                                       slope);
+          store<float>(weights + place, weight);
+          sum += weight;
+          alive -= (Int<float>)(weight > Vec<float>{});
+          if constexpr (kLog) log += weight * log_near(larger(weight, splat<float>(Simd<float>::kTiny)));
+        }
+        at.sums.part[g] = sum;
+        at.logs.part[g] = log;
+        at.alive[g] += alive;
+      }
+      at.sums.flush();
+      if constexpr (kLog) at.logs.flush();
+    }
+  };
+  if (head.stats.entropy)
+    weigh.template operator()<true>();
+  else
+    weigh.template operator()<false>();
+  if (first == 0)
+    for (int i = 0; i < kRows; ++i) at.sink[i] = weights[i];
+  multiply<float>(head.head_size, kRows, count, {head.v + first * head.v_stride, 1, head.v_stride}, weights, kRows,
+                  at.scratch.outputs, kRows, true);
+}
+
+// Weighs all keys of tiles begin .. end - 1, chunk by chunk, so that a chunk of values is fetched once for all.
+template <Shape kShape>
+inline void weigh_tiles(const StreamHead& head, const Normalizer<float>& norm, DenseTile* begin, DenseTile* end) {
   // Keys whose products are summed in one run of fp32: equal weights round the same way every time, so runs are short.
   constexpr std::int64_t kChunk = 128, kFlushChunks = 8;
-  const std::int64_t keys = tile.most;
-  const bool want_log = head.stats.entropy != nullptr;
-  float* weights = scratch.scores;
-  LaneSum<float> sums, logs;
-  Int<float> alive[2] = {};
-  for (std::int64_t i = 0; i < head.head_size * kRows; ++i) scratch.totals[i] = scratch.outputs[i] = 0;
-  for (std::int64_t first = 0; first < keys; first += kChunk) {
-    const std::int64_t count = keys - first < kChunk ? keys - first : kChunk;
-    const float* scores = scratch.list_scores + first * kRows;
-    for_keys<float>(
-        count,
-        [&](std::int64_t j, int g) {
-          Vec<float> weight, slope;
-          const std::int64_t at = j * kRows + g * kWidth;
-          shifted_terms<float, kShape>((load<float>(scores + at) - top[g]) * norm.scale, high[g], low[g], norm.beta,
-                                       weight, slope);
-          store<float>(weights + at, weight);
-          sums.part[g] += weight;
-          alive[g] -= (Int<float>)(weight > Vec<float>{});
-          if (want_log) logs.part[g] += weight * log_near(larger(weight, splat<float>(Simd<float>::kTiny)));
-        },
-        sums, logs);
-    if (first == 0)
-      for (int i = 0; i < kRows; ++i) sink[i] = weights[i];
-    multiply<float>(head.head_size, kRows, count, {head.v + first * head.v_stride, 1, head.v_stride}, weights, kRows,
-                    scratch.outputs, kRows, true);
-    if (first / kChunk % kFlushChunks == kFlushChunks - 1 || first + kChunk >= keys)
-      flush_outputs(head.head_size, scratch);
+  std::int64_t most = 0;
+  for (DenseTile* at = begin; at != end; ++at) {
+    at->sums = at->logs = {};
+    for (Int<float>& alive : at->alive) alive = Int<float>{};
+    for (std::int64_t i = 0; i < head.head_size * kRows; ++i) at->scratch.totals[i] = at->scratch.outputs[i] = 0;
+    if (at->tile.most > most) most = at->tile.most;
   }
-  for (int g = 0; g < 2; ++g) {
-    Vec<float> weight, slope;
-    shifted_terms<float, kShape>(Vec<float>{}, high[g], low[g], norm.beta, weight, slope);
-    store<float>(largest + g * kWidth, weight);
-  }
-  for (int i = 0; i < kRows; ++i) {
-    result.sum[i] = sums.total[i];
-    result.log_sum[i] = logs.total[i];
-    result.top_score[i] = top[i / kWidth][i % kWidth];
-    support[i] = alive[i / kWidth][i % kWidth];
+  for (std::int64_t first = 0; first < most; first += kChunk) {
+    for (DenseTile* at = begin; at != end; ++at) {
+      const std::int64_t left = at->tile.most - first;
+      if (left <= 0) continue;
+      weigh_keys<kShape>(head, first, left < kChunk ? left : kChunk, norm, *at);
+      if (first / kChunk % kFlushChunks == kFlushChunks - 1 || left <= kChunk)
+        flush_outputs(head.head_size, at->scratch);
+    }
   }
 }
 
-// Writes the tile's rows: all scores, thresholds by Newton over them, one product with the values. `samples` are the
-// rows' own.
-inline void dense_tile(const StreamHead& head, const QueryTile& tile, const RowSample* samples,
-                       const Normalizer<float>& norm, const StreamScratch& scratch, StreamingCounters& counters) {
-  Vec<float> top[2], high[2], low[2];
-  FirstStep guess = {};
-  for (int i = 0; i < kRows; ++i) {
-    // Without a sample nothing is above the guess.
-    const bool sampled = i < tile.used && samples[i].top > Simd<float>::kMasked;
-    guess.top[i / kWidth][i % kWidth] = sampled ? samples[i].top : -Simd<float>::kMasked;
-    guess.value[i / kWidth][i % kWidth] = sampled ? samples[i].value : 0.0F;
+template <Shape kShape>
+inline void finish_dense(const StreamHead& head, const Normalizer<float>& norm, DenseTile& at) {
+  const QueryTile& tile = at.tile;
+  const StreamScratch& scratch = at.scratch;
+  alignas(64) float largest[kRows];
+  for (int g = 0; g < 2; ++g) {
+    Vec<float> weight, slope;
+    shifted_terms<float, kShape>(Vec<float>{}, at.high[g], at.low[g], norm.beta, weight, slope);
+    store<float>(largest + g * kWidth, weight);
   }
-  counters.scored_pairs += tile.most * tile.used;
-  TileResult<float> result;
-  double support[kRows];
-  float largest[kRows], sink[kRows];
-  const auto run = [&]<Shape kShape>() {
-    score_all<kShape>(head, tile, norm, scratch, top, guess);
-    solve_dense<kShape>(scratch.list_scores, tile.most, norm, guess, top, high, low);
-    weigh_dense<kShape>(head, tile, norm, scratch, top, high, low, result, support, largest, sink);
-  };
-  if (norm.shape == Shape::kSquare)
-    run.template operator()<Shape::kSquare>();
-  else if (norm.shape == Shape::kLinear)
-    run.template operator()<Shape::kLinear>();
-  else
-    run.template operator()<Shape::kPower>();
   for (std::int64_t i = 0; i < head.head_size * kRows; ++i) scratch.outputs[i] = static_cast<float>(scratch.totals[i]);
   for (int i = 0; i < tile.used; ++i) {
     if (tile.visible[i] == 0) {
       write_empty_row(head, tile, i);
       continue;
     }
-    const double sum = result.sum[i];
+    const int g = i / kWidth, lane = i % kWidth;
+    const double sum = at.sums.total[i];
     write_lane(head, tile, i, scratch.outputs, sum);
-    write_stats(
-        head, tile.row[i],
-        {entropy_of(sum, result.log_sum[i]), static_cast<double>(sink[i]) / sum, static_cast<double>(largest[i]) / sum,
-         static_cast<double>(result.top_score[i]), static_cast<std::int64_t>(support[i])});
+    write_stats(head, tile.row[i],
+                {entropy_of(sum, at.logs.total[i]), static_cast<double>(at.sink[i]) / sum,
+                 static_cast<double>(largest[i]) / sum, static_cast<double>(at.top[g][lane]),
+                 static_cast<std::int64_t>(at.alive[g][lane])});
   }
+}
+
+template <Shape kShape>
+inline void dense_shape(const StreamHead& head, const Normalizer<float>& norm, DenseTile* begin, DenseTile* end) {
+  constexpr std::int64_t kChunk = 2 * kScoreRun;
+  std::int64_t most = 0;
+  for (DenseTile* at = begin; at != end; ++at) {
+    if (at->tile.most > most) most = at->tile.most;
+    for (Vec<float>& best : at->top) best = splat<float>(Simd<float>::kMasked);
+  }
+  for (std::int64_t first = 0; first < most; first += kChunk) {
+    for (DenseTile* at = begin; at != end; ++at) {
+      const std::int64_t last = first + kChunk < at->tile.most ? first + kChunk : at->tile.most;
+      score_keys<kShape>(head, at->tile, first, last, norm, at->scratch, at->guess, at->top, at->guessed);
+    }
+  }
+  for (DenseTile* at = begin; at != end; ++at) {
+    start_from_guess<kShape>(norm, *at);
+    solve_dense<kShape>(norm, *at);
+  }
+  weigh_tiles<kShape>(head, norm, begin, end);
+  for (DenseTile* at = begin; at != end; ++at) {
+    // More crossed the threshold than was reckoned with: on from there.
+    for (int g = 0; g < 2; ++g) {
+      const Vec<float> excess = at->sums.vector(g) - splat<float>(1);
+      at->open[g] = (Int<float>)(larger(excess, -excess) > splat<float>(kAgain));
+    }
+    if (any_lane(at->open[0] | at->open[1])) {
+      solve_dense<kShape>(norm, *at);
+      weigh_tiles<kShape>(head, norm, at, at + 1);
+    }
+    finish_dense<kShape>(head, norm, *at);
+  }
+}
+
+// Writes rows[0 .. count - 1], at most kTileGroup tiles: all scores, thresholds by Newton over them, one product with
+// the values; keys and values are fetched once for the group. `samples` are the rows' own.
+inline void dense_rows(const StreamHead& head, const std::int64_t* rows, const RowSample* samples, int count,
+                       const Normalizer<float>& norm, const StreamScratch& scratch, StreamingCounters& counters) {
+  DenseTile tiles[kTileGroup];
+  int used = 0;
+  for (int first = 0; first < count; first += kRows, ++used) {
+    DenseTile& at = tiles[used];
+    at.scratch = scratch.of_tile(used, head.head_size);
+    at.scratch.list_scores = scratch.dense_scores + used * scratch.list_stride * kRows;
+    at.tile = pack_queries(head, rows + first, count - first < kRows ? count - first : kRows, at.scratch.queries);
+    for (int i = 0; i < kRows; ++i) {
+      // Without a sample nothing is above the guess.
+      const bool sampled = i < at.tile.used && samples[first + i].top > Simd<float>::kMasked;
+      at.guess.top[i / kWidth][i % kWidth] = sampled ? samples[first + i].top : -Simd<float>::kMasked;
+      at.guess.value[i / kWidth][i % kWidth] = sampled ? samples[first + i].value : 0.0F;
+    }
+    counters.scored_pairs += at.tile.most * at.tile.used;
+  }
+  if (norm.shape == Shape::kSquare)
+    dense_shape<Shape::kSquare>(head, norm, tiles, tiles + used);
+  else if (norm.shape == Shape::kLinear)
+    dense_shape<Shape::kLinear>(head, norm, tiles, tiles + used);
+  else
+    dense_shape<Shape::kPower>(head, norm, tiles, tiles + used);
 }
 
 }  // namespace lenbench::kernels::LENBENCH_KERNEL_VARIANT

@@ -322,31 +322,34 @@ inline void sparse_tile(const StreamHead& head, const QueryTile& tile, const Row
   counters.pushed_scores += state.pushed;
 }
 
-// Rows of one kind that wait for a full tile.
+// Rows of one kind that wait for company.
+template <int kMost>
 struct WaitingRows {
-  std::int64_t row[kRows];
-  RowSample sample[kRows];
+  std::int64_t row[kMost];
+  RowSample sample[kMost];
   int count = 0;
+  void add(std::int64_t new_row, const RowSample& new_sample) {
+    row[count] = new_row;
+    sample[count++] = new_sample;
+  }
 };
 
-// Rows row_begin .. row_end - 1. Each row is weighed densely or collected as its own sample says; tiles with rows of
-// both kinds are taken apart, so that no row pays for its neighbours.
+// Rows row_begin .. row_end - 1. Each row is weighed densely or collected as its own sample says; rows of both kinds
+// are packed into tiles of their own, so that no row pays for its neighbours.
 inline void entmax_rows(const StreamHead& head, std::int64_t row_begin, std::int64_t row_end,
                         const Normalizer<float>& norm, const StreamScratch& scratch, StreamingCounters& counters) {
   const bool choose = head.slope == 0 && head.options.dense;
-  WaitingRows waiting[2];
-  const auto attend = [&](bool dense, const QueryTile& tile, const RowSample* samples) {
-    if (dense)
-      dense_tile(head, tile, samples, norm, scratch, counters);
-    else
-      sparse_tile(head, tile, samples, norm, scratch, counters);
+  WaitingRows<kRows> few;
+  WaitingRows<kTileGroup * kRows> many;
+  const auto collect_few = [&] {
+    if (few.count == 0) return;
+    const QueryTile tile = pack_queries(head, few.row, few.count, scratch.queries);
+    sparse_tile(head, tile, few.sample, norm, scratch, counters);
+    few.count = 0;
   };
-  const auto attend_waiting = [&](int kind) {
-    WaitingRows& rows = waiting[kind];
-    if (rows.count == 0) return;
-    const QueryTile tile = pack_queries(head, rows.row, rows.count, scratch.queries);
-    attend(kind == 1, tile, rows.sample);
-    rows.count = 0;
+  const auto weigh_many = [&] {
+    if (many.count > 0) dense_rows(head, many.row, many.sample, many.count, norm, scratch, counters);
+    many.count = 0;
   };
   for (std::int64_t first = row_begin; first < row_end; first += kRows) {
     const QueryTile tile = pack_queries(head, first, row_end, scratch.queries);
@@ -356,25 +359,24 @@ inline void entmax_rows(const StreamHead& head, std::int64_t row_begin, std::int
     }
     RowSample samples[kRows];
     sample_rows(head, tile, norm, scratch, samples, counters);
-    int diffuse = 0, live = 0;
-    for (int i = 0; i < tile.used; ++i) {
-      live += tile.visible[i] > 0 ? 1 : 0;
-      diffuse += tile.visible[i] > 0 && samples[i].diffuse ? 1 : 0;
-    }
-    if (diffuse == 0 || diffuse == live) {
-      attend(diffuse > 0, tile, samples);
+    int diffuse = 0;
+    for (int i = 0; i < tile.used; ++i) diffuse += tile.visible[i] > 0 && samples[i].diffuse ? 1 : 0;
+    if (diffuse == 0) {
+      sparse_tile(head, tile, samples, norm, scratch, counters);
       continue;
     }
     for (int i = 0; i < tile.used; ++i) {
-      const int kind = samples[i].diffuse ? 1 : 0;
-      WaitingRows& rows = waiting[kind];
-      rows.row[rows.count] = tile.row[i];
-      rows.sample[rows.count++] = samples[i];
-      if (rows.count == kRows) attend_waiting(kind);
+      if (samples[i].diffuse) {
+        many.add(tile.row[i], samples[i]);
+        if (many.count == kTileGroup * kRows) weigh_many();
+      } else {
+        few.add(tile.row[i], samples[i]);
+        if (few.count == kRows) collect_few();
+      }
     }
   }
-  attend_waiting(0);
-  attend_waiting(1);
+  collect_few();
+  weigh_many();
 }
 
 }  // namespace lenbench::kernels::LENBENCH_KERNEL_VARIANT

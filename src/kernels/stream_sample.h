@@ -29,9 +29,11 @@ inline SampleShape sample_shape(std::int64_t visible) {
   return {keys, prefix / keys};
 }
 
-// Continues Newton on the beta-norm from thresholds that are lower bounds, with every key standing for `count` keys.
+// Continues Newton on the beta-norm from thresholds that are lower bounds, with every key of row i standing for
+// count[i] keys.
 template <Shape kShape>
-inline void raise_thresholds(const float* scores, std::int64_t keys, float count, float beta, Vec<float> (&value)[2]) {
+inline void raise_thresholds(const float* scores, std::int64_t keys, const double (&count)[kRows], float beta,
+                             Vec<float> (&value)[2]) {
   for (int round = 0; round < 30; ++round) {
     LaneSum<float> weights, slopes;
     for_keys<float>(
@@ -44,8 +46,7 @@ inline void raise_thresholds(const float* scores, std::int64_t keys, float count
           slopes.part[g] += slope;
         },
         weights, slopes);
-    for (double& total : weights.total) total *= static_cast<double>(count);
-    for (double& total : slopes.total) total *= static_cast<double>(count);
+    for (int i = 0; i < kRows; ++i) weights.total[i] *= count[i], slopes.total[i] *= count[i];
     bool moving = false;
     for (int g = 0; g < 2; ++g) {
       // A lane that is done stands still, so that its bits do not depend on its neighbours.
@@ -84,7 +85,8 @@ inline void sample_rows(const StreamHead& head, const QueryTile& tile, const Nor
     Vec<float> top[2], high[2], low[2];
     threshold_tile<float>(scores, keys, norm, top, high, low);
     Vec<float> value[2] = {high[0] + low[0], high[1] + low[1]};
-    const auto count = static_cast<float>(step);
+    double count[kRows];
+    for (int i = 0; i < kRows; ++i) count[i] = static_cast<double>(tile.visible[i]) / static_cast<double>(keys);
     if (norm.shape == Shape::kSquare)
       raise_thresholds<Shape::kSquare>(scores, keys, count, norm.beta, value);
     else if (norm.shape == Shape::kLinear)

@@ -22,6 +22,7 @@ struct StreamScratch {
   float* counts;       // [distinct][kRows]
   float* list_scores;  // [kRows][list_stride]
   std::int32_t* list_keys;
+  float* dense_scores;       // [kTileGroup][kRows][list_stride]
   std::int8_t* query_codes;  // [head_size rounded up to 4][kRows]
   double* exact;             // [list_stride] one row's shifted scores, then weights
   double* gathered;          // [head_size]
@@ -42,6 +43,7 @@ struct StreamScratch {
     exact = take<double>(next, list_stride);
     list_scores = take<float>(next, list_stride * kRows);
     list_keys = take<std::int32_t>(next, list_stride * kRows);
+    dense_scores = take<float>(next, kTileGroup * list_stride * kRows);
     bytes = static_cast<std::size_t>(next - static_cast<char*>(memory));
   }
   std::size_t bytes;

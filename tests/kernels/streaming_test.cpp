@@ -75,6 +75,28 @@ TestProblem<float> scores_problem(const std::vector<float>& scores, double alpha
   return test;
 }
 
+// Scores in a few narrow heaps, one of them where the threshold comes to lie: a step that reckons with an even spread
+// is wrong there.
+TEST_P(StreamingAlpha, HeapsOfKeysNearTheThreshold) {
+  for (const std::uint64_t seed : {1, 2, 3, 4, 5, 6}) {
+    TestProblem<float> test(2048, 8, GetParam(), seed);
+    test.rows = 48;
+    test.q.assign(static_cast<std::size_t>(test.rows * test.head_size), 0);
+    const std::vector<double> jitter = normals(2048, seed, 1e-3), chance = normals(2048, seed + 100);
+    for (std::int64_t r = 0; r < test.rows; ++r) {
+      test.q[static_cast<std::size_t>(r * test.head_size)] = 1;
+      test.visible[static_cast<std::size_t>(r)] = 2048 - 31 * r;
+    }
+    // Heaps at 0, 0.3 and where a heap of 0.3 ends: the rarer, the higher.
+    for (std::size_t j = 0; j < 2048; ++j) {
+      const double heap = chance[j] > 1.5 ? 0.3 : chance[j] > 0 ? 0.14 + 0.01 * static_cast<double>(seed) : 0.0;
+      test.k[j * 8] = static_cast<float>(heap + jitter[j]);
+    }
+    test.stream();
+    expect_equals_reference(test);
+  }
+}
+
 TEST_P(StreamingAlpha, HardRows) {
   std::vector<std::vector<float>> rows = {{2}, {1, 1, 1, -9, -9, -9}, {0, -2}, {0, 0, 0, 0, -1, -2, -3}};
   std::vector<float> ladder, spike(3000, 0.0f), two_levels(900, 0.5f), narrow(2000);
