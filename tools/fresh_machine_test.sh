@@ -3,11 +3,20 @@
 # this repository into it and runs both, twice (the second run must find nothing to do). Needs root and debootstrap; takes a
 # while and about 4 GB.
 #
-#   tools/fresh_machine_test.sh [FOLDER]
+#   tools/fresh_machine_test.sh [--pip] [FOLDER]
 #
-# MIRROR=URL  Debian mirror. Proxies, PIP_* settings and the certificate bundle of this machine are passed on.
+# --pip instead installs the Python package as docs/install.md says, with all that pip takes for torch (3 GB more), and
+# measures with it.
+#
+# MIRROR=URL       Debian mirror. Proxies, PIP_* settings and the certificate bundle of this machine are passed on.
+# SHARE_CCACHE=1   compile with this machine's ccache, whose objects a fresh one would not have.
 set -euo pipefail
 repository="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+way=commands
+if [ "${1:-}" = --pip ]; then
+  way=pip
+  shift
+fi
 root="${1:-$(mktemp -d /var/tmp/lenbench-fresh.XXXXXX)}"
 mirror="${MIRROR:-http://deb.debian.org/debian}"
 
@@ -25,6 +34,11 @@ for place in proc sys dev; do
   mount --bind "/$place" "$root/$place"
   mounted+=("$root/$place")
 done
+if [ "${SHARE_CCACHE:-}" = 1 ]; then
+  mkdir -p "$root/root/.cache/ccache"
+  mount --bind "${CCACHE_DIR:-$HOME/.cache/ccache}" "$root/root/.cache/ccache"
+  mounted+=("$root/root/.cache/ccache")
+fi
 cp /etc/resolv.conf "$root/etc/resolv.conf" 2>/dev/null || true
 cp /etc/hosts "$root/etc/hosts"
 mkdir -p "$root/etc/ssl/certs"
@@ -39,10 +53,20 @@ inside() {
     ${http_proxy:+http_proxy="$http_proxy"} ${https_proxy:+https_proxy="$https_proxy"} \
     chroot "$root" bash -c "cd /root/lenbench && $1"
 }
+# timed COMMAND WHAT
+timed() {
+  local started=$SECONDS
+  inside "$1"
+  echo "fresh_machine_test: $2: passed in $((SECONDS - started)) s" >&2
+}
+if [ "$way" = pip ]; then
+  timed 'tools/setup.sh --venv' 'tools/setup.sh --venv'
+  timed 'python3 -m venv v && v/bin/pip install .' 'pip install .'
+  timed 'v/bin/lenbench run recall-asentmax-nape --tasks recall --lengths 64..4096' 'lenbench run'
+  exit 0
+fi
 for round in 1 2; do
   for command in tools/quickstart.sh tools/test.sh; do
-    started=$SECONDS
-    inside "$command"
-    echo "fresh_machine_test: round $round: $command passed in $((SECONDS - started)) s" >&2
+    timed "$command" "round $round: $command"
   done
 done

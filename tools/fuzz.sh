@@ -26,8 +26,8 @@ for target in "${targets[@]}"; do
 done
 each=$(( (seconds + ${#targets[@]} - 1) / ${#targets[@]} ))
 
-[ -e build/fuzz/build.ninja ] || cmake -S . -B build/fuzz -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
-  -DCMAKE_CXX_COMPILER="$compiler" -DLENBENCH_FUZZ=ON -DLENBENCH_SANITIZE=ON -DLENBENCH_NN=OFF -DLENBENCH_CUDA=OFF >&2
+cmake --log-level=WARNING -S . -B build/fuzz -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+  -DCMAKE_CXX_COMPILER="$compiler" -DLENBENCH_FUZZ=ON -DLENBENCH_SANITIZE=address -DLENBENCH_NN=OFF -DLENBENCH_CUDA=OFF >&2
 cmake --build build/fuzz --target "${targets[@]/#/lenbench_fuzz_}" ${FUZZ_JOBS:+-j "$FUZZ_JOBS"} >&2
 
 found=0

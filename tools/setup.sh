@@ -2,9 +2,10 @@
 # Installs what lenbench is built with: Debian packages that are missing, and LibTorch from its PyPI wheel.
 # Does nothing when all is there. Works as root or with sudo. Prints the LibTorch folder on stdout, all else on stderr.
 #
-#   tools/setup.sh [--tests] [--lint] [--figures] [--libtorch]
+#   tools/setup.sh [--tests] [--lint] [--figures] [--venv] [--libtorch]
 #
 # --libtorch installs no Debian packages: it only fetches LibTorch, with the pip that is there.
+# --venv adds what 'python3 -m venv' needs, for 'pip install .'.
 # --figures adds a Python of its own with vl-convert-python, which draws SVG, PNG, PDF and HTML for 'lenbench plot'.
 #
 # LIBTORCH_ROOT=DIR     use this LibTorch instead (2.11 or newer)
@@ -23,8 +24,9 @@ for option in "$@"; do
     --tests) packages+=(libgtest-dev libgmock-dev libxml2-utils python3-numpy) ;;
     --lint) packages+=(clang-format) ;;
     --figures) figures=yes; packages+=(python3-venv) ;;
+    --venv) packages+=(python3-venv) ;;
     --libtorch) packages=() ;;
-    *) echo "setup.sh: unknown option $option (known: --tests, --lint, --figures, --libtorch)" >&2; exit 2 ;;
+    *) echo "setup.sh: unknown option $option (known: --tests, --lint, --figures, --venv, --libtorch)" >&2; exit 2 ;;
   esac
 done
 

@@ -103,7 +103,10 @@ std::shared_ptr<const MappedFile> MappedFile::open(const std::string& path) {
   const auto size = static_cast<std::size_t>(status.st_size);
   if (size == 0) return file;
   void* address = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-  if (address == MAP_FAILED) throw Error(shown + ": cannot be mapped (" + std::strerror(errno) + ")");
+  if (address == MAP_FAILED) {
+    if (errno == ENOMEM) throw Error("out of memory: " + shown + " cannot be mapped", ExitCode::kNotMeasured);
+    throw Error(shown + ": cannot be mapped (" + std::strerror(errno) + ")");
+  }
   file->address_ = address;
   file->size_ = size;
   file->watched_ = watch(address, size, path);

@@ -34,8 +34,13 @@ std::unique_ptr<Backend> load_backend() {
     if (!std::filesystem::exists(path, ignored)) continue;
     void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) {
+      const std::string reason = dlerror();
+      if (reason.find("failed to map") != std::string::npos || reason.find("allocate memory") != std::string::npos) {
+        throw Error("out of memory: cannot load '" + path + "': " + reason + "; free some memory or raise its limit",
+                    ExitCode::kNotMeasured);
+      }
       throw Error(
-          "cannot load '" + path + "': " + dlerror() +
+          "cannot load '" + path + "': " + reason +
           "; LibTorch 2.11 is missing or another one: install torch>=2.11,<2.12 beside an installed lenbench, or run "
           "tools/setup.sh and build again");
     }

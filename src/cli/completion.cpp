@@ -29,7 +29,7 @@ std::string command_names() {
 constexpr std::pair<const char*, const char*> kNamedValues[] = {
     {"--tasks", "tasks"}, {"--task", "tasks"}, {"--paper", "papers"}, {"--transform", "transforms"}};
 
-// Names are asked for when the key is pressed: they depend on the installation.
+// Names are asked for when the key is pressed: they depend on the installation. zsh reads this too.
 std::string bash_script() {
   std::string text =
       "_lenbench() {\n  local word=\"${COMP_WORDS[COMP_CWORD]}\" before=\"${COMP_WORDS[COMP_CWORD-1]}\" words=\"\" "
@@ -48,6 +48,15 @@ std::string bash_script() {
       "    esac\n  fi\n  COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n}\n"
       "complete -o default -F _lenbench lenbench\n";
   return text;
+}
+
+// The first line is for a copy in a folder of $fpath, of which zsh makes one function: it is run at the first key, and
+// must complete that one too.
+std::string zsh_script() {
+  return "#compdef lenbench\n"
+         "(( $+functions[compdef] )) || { autoload -U compinit && compinit; }\n"
+         "autoload -U +X bashcompinit && bashcompinit\n" +
+         bash_script() + "[ \"${funcstack[1]}\" != _lenbench ] || _bash_complete -o default -F _lenbench\n";
 }
 
 std::string fish_quoted(const std::string& text) {
@@ -89,11 +98,7 @@ class Completion : public Command {
 
   int run(const Parsed&) override {
     require_one_of(shell_, "SHELL", {"bash", "zsh", "fish"});
-    if (shell_ == "fish") {
-      print_out(fish_script());
-    } else {
-      print_out((shell_ == "zsh" ? "autoload -U +X bashcompinit && bashcompinit\n" : "") + bash_script());
-    }
+    print_out(shell_ == "fish" ? fish_script() : shell_ == "zsh" ? zsh_script() : bash_script());
     return 0;
   }
 

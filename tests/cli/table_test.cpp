@@ -6,6 +6,7 @@
 
 #include "cli/many_records.h"
 #include "cli/program.h"
+#include "tests/base/sanitized.h"
 
 namespace lenbench::cli_test {
 namespace {
@@ -92,6 +93,7 @@ TEST_F(TableTest, ColumnsAndIntervalsOnDemand) {
 
 // 20,000 Records with outcomes and heads, 40 MB as JSON: a table keeps a few hundred bytes of each.
 TEST_F(TableTest, MemoryDoesNotGrowWithWhatARecordHolds) {
+  LENBENCH_SKIP_IF_SANITIZED();
   const std::string path = folder_.path("many.jsonl");
   const std::size_t bytes = write_many_records(path, 20'000);
   EXPECT_GT(bytes, 40'000'000U);

@@ -11,6 +11,9 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 PROGRAM = os.environ.get("LENBENCH_PROGRAM", os.path.join(ROOT, "build", "release", "bin", "lenbench"))
 FAULT_LIBRARY = os.environ.get("LENBENCH_FAULT_LIBRARY", os.path.join(ROOT, "build", "release", "lib", "liblenbench_fault.so"))
 
+# The program has a sanitizer in it, whose time and memory are not the program's.
+SANITIZED = "LENBENCH_SANITIZE" in os.environ
+
 
 class Folder(unittest.TestCase):
     """Tests with a folder of their own each, removed at the end."""

@@ -83,13 +83,6 @@ class SelfDescription(unittest.TestCase):
         for kind in kinds:
             self.assertTrue(output_of("list", kind), kind)
 
-    def test_other_shells_read_theirs(self):
-        for shell, path in (("zsh", "zsh/site-functions/_lenbench"), ("fish", "fish/vendor_completions.d/lenbench.fish")):
-            with self.subTest(shell):
-                if shutil.which(shell) is None:
-                    self.skipTest(f"{shell} is not installed")
-                subprocess.run([shell, "-n", os.path.join(self.folder.name, path)], check=True)
-
 
 if __name__ == "__main__":
     unittest.main()

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "cases.h"
+#include "tests/base/sanitized.h"
 
 namespace lenbench {
 namespace {
@@ -75,6 +76,7 @@ TEST_P(ScaleLaws, ManySamplesStayWithinTheirBounds) {
 // C7: 1,000 samples at each of the paper's eleven lengths take less than a minute of one core; a tenth of them here, in
 // less than a tenth of that.
 TEST(Scale, ElevenLengthsOfMqmtarTakeLessThanAMinute) {
+  LENBENCH_SKIP_IF_SANITIZED();
   const std::unique_ptr<Task> task = make("mqmtar");
   const std::clock_t before = std::clock();
   std::size_t tokens = 0;
