@@ -19,7 +19,7 @@ MAY_INCLUDE = {
     "verdict": {"base", "stats", "record", "report"},
     "kernels": set(),
     "attention": {"base", "kernels", "bench"},
-    "model": {"base", "checkpoint", "kernels", "attention", "bench", "tasks"},
+    "model": {"base", "checkpoint", "kernels", "attention", "bench", "tasks", "c10d"},
     "c10d": {"base", "bench"},
     "train": {"base", "tasks", "bench", "checkpoint", "attention", "model", "c10d"},
     "cli": {"base", "stats", "tasks", "record", "checkpoint", "bench", "report", "verdict", "exec", "dist"},

@@ -26,6 +26,8 @@ struct OpenOptions {
   std::string transform;     // e.g. "adaptive-temperature"
   std::string alpha;         // e.g. "1.5"
   std::string rope_scaling;  // e.g. "yarn:factor=4"
+  // More than one rank: they divide the rows of every text (open() on rank 0, follow() on the others).
+  Membership split;
 };
 
 struct TrainOptions {
@@ -76,7 +78,12 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual std::string torch_version() const = 0;
+  // Throws Error for a model that cannot be opened so, among them one whose texts cannot be split over ranks.
   virtual std::unique_ptr<Predictor> open(const std::string& checkpoint_path, const OpenOptions& options) = 0;
+  // For ranks other than 0 of options.split: shares in what rank 0's Predictor is asked, until that is destroyed, or
+  // `stop` is true when the next question comes (returns false). Throws Error(kNotMeasured) when a rank is lost.
+  virtual bool follow(const std::string& checkpoint_path, const OpenOptions& options,
+                      const std::atomic<bool>* stop) = 0;
   // Trains to completion (or resumes). When `progress` throws, the state of the last step is saved first. Throws Error
   // on a bad recipe, a non-finite loss or an unwritable output.
   virtual void train(const TrainOptions& options, const std::function<void(const TrainProgress&)>& progress) = 0;
@@ -93,7 +100,7 @@ class Backend {
   virtual std::unique_ptr<SharedStore> connect_store(const StoreAddress& address) = 0;
 };
 
-inline constexpr int kBackendAbi = 5;
+inline constexpr int kBackendAbi = 6;
 inline constexpr const char* kBackendSymbol = "lenbench_open_backend";
 // extern "C" Backend* lenbench_open_backend(int abi); the caller owns the result; nullptr when abi differs.
 using OpenBackend = Backend* (*)(int abi);

@@ -1,11 +1,9 @@
-// How large a batch may be, how long the rest will take, and how much memory it took.
+// How large a batch may be, and how long the rest will take.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <fstream>
 #include <string>
 
-#include "base/numbers.h"
 #include "bench/runner.h"
 
 namespace lenbench {
@@ -62,20 +60,6 @@ double TimeForecast::predict(std::int64_t tokens, std::int64_t samples) const {
   }
   const double ratio = static_cast<double>(tokens) / static_cast<double>(nearest->tokens);
   return static_cast<double>(samples) * nearest->per_sample() * std::pow(ratio, exponent);
-}
-
-std::int64_t peak_resident_bytes() {
-  std::ifstream status("/proc/self/status");
-  const std::string key = "VmHWM:";
-  for (std::string line; std::getline(status, line);) {
-    if (line.rfind(key, 0) != 0) continue;
-    const std::size_t first = line.find_first_of("0123456789");
-    const std::size_t last = line.find_first_not_of("0123456789", first);
-    if (first == std::string::npos) return 0;
-    constexpr std::int64_t kKibibyte = 1024;
-    return parse_int(line.substr(first, last - first), key) * kKibibyte;
-  }
-  return 0;
 }
 
 }  // namespace lenbench

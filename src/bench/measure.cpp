@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "base/process_memory.h"
 #include "base/text.h"
 #include "bench/metrics.h"
 #include "bench/representations.h"
@@ -27,25 +28,6 @@ struct OutOfMemory {
 };
 
 constexpr std::string_view kOutOfMemory = "out of memory";
-
-// The statistics of one call, added to those of the Cell. A call that fails half-way must not leave rows behind, so
-// each gets a Probe of its own.
-void add_probe(Probe& sum, const Probe& call) {
-  if (sum.heads.empty() && sum.by_position.empty()) {
-    sum = call;
-    return;
-  }
-  if (sum.heads.size() != call.heads.size()) throw std::logic_error("the number of probed heads changed within a cell");
-  const auto add = [](std::vector<HeadStats>& to, const std::vector<HeadStats>& from) {
-    to.resize(std::max(to.size(), from.size()));
-    for (std::size_t i = 0; i < from.size(); ++i) to[i].add(from[i]);
-  };
-  add(sum.heads, call.heads);
-  add(sum.heads_right, call.heads_right);
-  add(sum.heads_wrong, call.heads_wrong);
-  sum.by_position.resize(std::max(sum.by_position.size(), call.by_position.size()));
-  for (std::size_t i = 0; i < call.by_position.size(); ++i) add(sum.by_position[i], call.by_position[i]);
-}
 
 struct Batch {
   std::vector<DrawKey> keys;
@@ -68,6 +50,8 @@ std::vector<SamplePrediction> predict_or_oom(Predictor& predictor, const Cell& c
     return predictor.predict(batch.samples, PredictRequest{rows}, probe);
   } catch (const std::bad_alloc&) {
     throw OutOfMemory{std::string(kOutOfMemory)};
+  } catch (const PredictorLost&) {
+    throw;
   } catch (const Error& error) {
     const std::string message = error.what();
     if (error.code() != ExitCode::kNotMeasured || message.find(kOutOfMemory) == std::string::npos) throw;
@@ -120,6 +104,7 @@ Measured measure_cell(Predictor& predictor, const RunOptions& options, const Mea
         return outcome;
       }
       const Batch drawn = draw_batch(cell, first + done, std::min(batch, count - done));
+      // A call that fails half-way must not leave rows behind, so each gets a Probe of its own.
       Probe call_probe;
       call_probe.rows = rows;
       std::vector<SamplePrediction> predictions;
@@ -134,8 +119,9 @@ Measured measure_cell(Predictor& predictor, const RunOptions& options, const Mea
         continue;
       }
       meter.add(drawn.samples, predictions);
-      add_probe(probe, call_probe);
       representations.add(call_probe);
+      call_probe.states.clear();
+      probe.add(call_probe);
       done += static_cast<std::int64_t>(drawn.samples.size());
       samples_done(done);
     }
@@ -154,12 +140,14 @@ Measured measure_cell(Predictor& predictor, const RunOptions& options, const Mea
     if (!failure.empty()) fail(failure);
   } catch (const std::bad_alloc&) {
     fail(fmt::format("out of memory: while drawing or judging samples of {} tokens", cell.total_tokens));
+  } catch (const PredictorLost&) {
+    throw;
   } catch (const std::exception& error) {
     fail(error.what());
   }
   record.setting.batch = batch;
   record.measurement.seconds = options.seconds() - start;
-  record.measurement.peak_bytes = peak_resident_bytes();
+  record.measurement.peak_bytes = std::max(peak_resident_bytes(), predictor.peak_bytes_elsewhere());
   return outcome;
 }
 

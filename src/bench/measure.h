@@ -25,7 +25,7 @@ struct Measured {
 
 // Of `options` batch, memory_bytes, setting, wall_clock, seconds and stop are used, and both clocks must be set.
 // `samples_done` hears after each call how many samples of the range are done. Failures end in a `failed` Record, as
-// Runner::run() says.
+// Runner::run() says; a PredictorLost goes through.
 Measured measure_cell(Predictor& predictor, const RunOptions& options, const MeasureRequest& request,
                       const std::function<void(std::int64_t)>& samples_done);
 

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/process_memory.h"
 #include "base/text.h"
 
 namespace lenbench {

@@ -7,10 +7,12 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "tasks/task.h"
 
 namespace lenbench {
@@ -69,6 +71,25 @@ struct Probe {
   // depth 0 the embeddings and depth k after block k; empty for a sample without judged rows.
   std::vector<std::vector<double>> states;
   std::int64_t num_depths = 0;
+
+  // Adds what another call of the same model measured, states behind these. Throws std::logic_error for another model.
+  void add(const Probe& call) {
+    if (heads.empty() && by_position.empty()) {
+      *this = call;
+      return;
+    }
+    if (heads.size() != call.heads.size()) throw std::logic_error("probes of models with unlike heads do not add up");
+    const auto add_heads = [](std::vector<HeadStats>& to, const std::vector<HeadStats>& from) {
+      to.resize(std::max(to.size(), from.size()));
+      for (std::size_t i = 0; i < from.size(); ++i) to[i].add(from[i]);
+    };
+    add_heads(heads, call.heads);
+    add_heads(heads_right, call.heads_right);
+    add_heads(heads_wrong, call.heads_wrong);
+    by_position.resize(std::max(by_position.size(), call.by_position.size()));
+    for (std::size_t i = 0; i < call.by_position.size(); ++i) add_heads(by_position[i], call.by_position[i]);
+    states.insert(states.end(), call.states.begin(), call.states.end());
+  }
 };
 
 // For each judged row of a sample, the key that holds its target: Sample::sources in the order of the tokens of
@@ -134,6 +155,18 @@ struct PredictorInfo {
   bool rows_depend_on_length = false;
 };
 
+// What predict() throws when no other call can be answered either: it ends the run, where another Error is one Cell's.
+class PredictorLost : public Error {
+ public:
+  // `elsewhere`: the cause is in another process, which may say more.
+  PredictorLost(std::string message, bool elsewhere)
+      : Error(std::move(message), ExitCode::kNotMeasured), elsewhere_(elsewhere) {}
+  bool elsewhere() const noexcept { return elsewhere_; }
+
+ private:
+  bool elsewhere_;
+};
+
 // A model. No state between calls. A real model reads Sample::tokens and the positions and targets in `scored` (targets
 // only to compute nll); doubles may read everything.
 class Predictor {
@@ -153,6 +186,8 @@ class Predictor {
   virtual std::int64_t predicted_bytes(std::int64_t /*rows*/, std::int64_t /*tokens*/, std::int64_t /*scored*/) const {
     return 0;
   }
+  // The largest high-water mark of the other processes that share in the answers, in bytes; 0: there are none.
+  virtual std::int64_t peak_bytes_elsewhere() const { return 0; }
 };
 
 }  // namespace lenbench

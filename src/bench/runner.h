@@ -72,9 +72,6 @@ class TimeForecast {
   std::vector<Observed> seen_;  // ascending by tokens
 };
 
-// The resident-set high-water mark of this process in bytes; 0 where the system does not tell.
-std::int64_t peak_resident_bytes();
-
 class Runner {
  public:
   using Sink = std::function<void(const Record&)>;
@@ -85,8 +82,8 @@ class Runner {
 
   // Skipped Cells first (one Record each), then Cells in plan order. `sink` gets each Record once, at once; what it
   // throws ends the run. Out of memory halves the batch down to 1, then gives a `failed` Record; any other Error of a
-  // Cell gives a `failed` Record as well, and the next Cell still runs. A Cell interrupted by the stop flag leaves no
-  // Record.
+  // Cell gives a `failed` Record as well, and the next Cell still runs. A Cell interrupted by the stop flag, or by a
+  // PredictorLost, which goes through, leaves no Record.
   RunSummary run(const RunPlan& plan, const Sink& sink, const Progress& progress = {});
 
   // The same for the `chosen` items of `plan`, in that order: each gives one Record, a part. Counts of the summary and

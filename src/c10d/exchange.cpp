@@ -4,8 +4,6 @@
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 
-#include <ATen/ops/empty_like.h>
-
 #include <chrono>
 #include <cstdlib>
 #include <stdexcept>
@@ -18,15 +16,16 @@ namespace lenbench {
 
 namespace {
 
-constexpr auto kPatience = std::chrono::minutes(10);
+constexpr auto kMeetingPatience = std::chrono::minutes(10);
 
 class GlooExchange : public Exchange {
  public:
-  explicit GlooExchange(const Membership& member) : rank_(member.rank), world_(member.world) {
+  GlooExchange(const Membership& member, std::chrono::milliseconds patience)
+      : rank_(member.rank), world_(member.world), patience_(patience) {
     auto* store = dynamic_cast<TcpStore*>(member.store);
     if (store == nullptr) throw std::logic_error("make_exchange: a store of another kind");
     guarded([&] {
-      const auto options = c10d::ProcessGroupGloo::Options::create(kPatience);
+      const auto options = c10d::ProcessGroupGloo::Options::create(kMeetingPatience);
       const char* interface = std::getenv("GLOO_SOCKET_IFNAME");
       options->devices.push_back(member.one_machine ? c10d::ProcessGroupGloo::createDeviceForHostname("127.0.0.1")
                                  : interface != nullptr && interface[0] != '\0'
@@ -42,20 +41,17 @@ class GlooExchange : public Exchange {
 
   void sum(at::Tensor tensor) override {
     std::vector<at::Tensor> tensors = {std::move(tensor)};
-    guarded([&] { group_->allreduce(tensors)->wait(); });
+    c10d::AllreduceOptions options;
+    options.timeout = patience_;
+    guarded([&] { group_->allreduce(tensors, options)->wait(); });
   }
 
-  void broadcast(at::Tensor tensor) override {
+  void broadcast(at::Tensor tensor, int from) override {
     std::vector<at::Tensor> tensors = {std::move(tensor)};
-    guarded([&] { group_->broadcast(tensors)->wait(); });
-  }
-
-  std::vector<at::Tensor> gather(const at::Tensor& tensor) override {
-    std::vector<at::Tensor> inputs = {tensor};
-    std::vector<std::vector<at::Tensor>> outputs(1);
-    for (int rank = 0; rank < world_; ++rank) outputs[0].push_back(at::empty_like(tensor));
-    guarded([&] { group_->allgather(outputs, inputs)->wait(); });
-    return outputs[0];
+    c10d::BroadcastOptions options;
+    options.rootRank = from;
+    options.timeout = patience_;
+    guarded([&] { group_->broadcast(tensors, options)->wait(); });
   }
 
  private:
@@ -64,20 +60,20 @@ class GlooExchange : public Exchange {
     try {
       call();
     } catch (const std::exception& error) {
-      throw Error("rank " + std::to_string(rank_) + " of " + std::to_string(world_) +
-                      ": another rank is gone, or cannot be reached: " + first_line(error.what()),
-                  ExitCode::kNotMeasured);
+      throw RankLost("rank " + std::to_string(rank_) + " of " + std::to_string(world_) +
+                     ": another rank is gone, or cannot be reached: " + first_line(error.what()));
     }
   }
 
   int rank_, world_;
+  std::chrono::milliseconds patience_;
   c10::intrusive_ptr<c10d::ProcessGroupGloo> group_;
 };
 
 }  // namespace
 
-std::unique_ptr<Exchange> make_exchange(const Membership& member) {
-  return member.world > 1 ? std::make_unique<GlooExchange>(member) : nullptr;
+std::unique_ptr<Exchange> make_exchange(const Membership& member, std::chrono::milliseconds patience) {
+  return member.world > 1 ? std::make_unique<GlooExchange>(member, patience) : nullptr;
 }
 
 }  // namespace lenbench

@@ -3,15 +3,21 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <chrono>
 #include <memory>
-#include <vector>
 
+#include "base/error.h"
 #include "bench/shared_store.h"
 
 namespace lenbench {
 
-// Every rank makes the same calls in the same order. Tensors are contiguous and on the CPU. Throws Error(kNotMeasured)
-// when another rank is gone, or answers nothing for ten minutes.
+// Another rank is gone, or answers nothing.
+class RankLost : public Error {
+ public:
+  explicit RankLost(std::string message) : Error(std::move(message), ExitCode::kNotMeasured) {}
+};
+
+// Every rank makes the same calls in the same order. Tensors are contiguous and on the CPU. Throws RankLost.
 class Exchange {
  public:
   virtual ~Exchange() = default;
@@ -19,13 +25,13 @@ class Exchange {
   virtual int world() const = 0;
   // The sum over all ranks, in place; the same bits on each.
   virtual void sum(at::Tensor tensor) = 0;
-  // What rank 0 has, in place.
-  virtual void broadcast(at::Tensor tensor) = 0;
-  // What each rank has, in the order of ranks; all of one shape.
-  virtual std::vector<at::Tensor> gather(const at::Tensor& tensor) = 0;
+  // What rank `from` has, in place.
+  virtual void broadcast(at::Tensor tensor, int from = 0) = 0;
 };
 
-// Null for a single rank. `member.store` must come from connect_store().
-std::unique_ptr<Exchange> make_exchange(const Membership& member);
+// Null for a single rank. `member.store` must come from connect_store(). `patience` is how long a call waits for ranks
+// that live; that one died shows at once.
+std::unique_ptr<Exchange> make_exchange(const Membership& member,
+                                        std::chrono::milliseconds patience = std::chrono::minutes(10));
 
 }  // namespace lenbench

@@ -12,6 +12,7 @@ namespace {
 // Elements of one scratch tensor; a handful of them live at a time.
 constexpr std::int64_t kScratchElements = std::int64_t{1} << 20;
 constexpr std::int64_t kStatisticsBytes = 44;
+constexpr std::int64_t kCodeBytes = 16;                           // of a key beside its coded channels
 constexpr std::int64_t kConvertedBytes = std::int64_t{64} << 20;  // see converts_when_loaded
 // Kernels' scratch and what the allocator keeps.
 constexpr std::int64_t kConstantBytes = std::int64_t{16} << 20;
@@ -26,6 +27,19 @@ std::int64_t reference_bytes(const DecoderConfig& config, std::int64_t element, 
   return std::max(kScratchElements, batch * config.num_heads * tokens) * (5 * element + 26);
 }
 
+// While a layer attends and ranks share the rows: ids of every token; k and v of one head, and a rank's part of them on
+// its way; of the rows held residual stream, q that becomes the result, k and v, of one head's q as the kernels want it
+// and result, and the statistics, of each head and joined.
+std::int64_t shared_bytes(const DecoderConfig& config, std::int64_t element, std::int64_t batch, std::int64_t tokens,
+                          std::int64_t rows) {
+  const std::int64_t heads_each = config.num_heads / config.num_kv_heads;
+  const std::int64_t of_tokens = 8 + element * 2 * config.head_dim + config.head_dim + kCodeBytes;
+  const std::int64_t channels = config.hidden_size + config.num_heads * config.head_dim +
+                                2 * config.num_kv_heads * config.head_dim + (1 + 2 * heads_each) * config.head_dim;
+  const std::int64_t of_rows = 32 + element * channels + kStatisticsBytes * (config.num_heads + heads_each);
+  return batch * (tokens * of_tokens + rows * of_rows);
+}
+
 }  // namespace
 
 std::int64_t evaluation_chunk_tokens(const DecoderConfig& config, std::int64_t batch) {
@@ -35,19 +49,22 @@ std::int64_t evaluation_chunk_tokens(const DecoderConfig& config, std::int64_t b
 }
 
 std::int64_t predicted_evaluation_bytes(const DecoderConfig& config, std::int64_t element, std::int64_t batch,
-                                        std::int64_t tokens, std::int64_t judged) {
+                                        std::int64_t tokens, std::int64_t judged, int ranks) {
   if (config.item_classes > 0) return predicted_set_bytes(config, element, batch, tokens);
   const std::int64_t queries = config.num_heads * config.head_dim, keys = config.num_kv_heads * config.head_dim;
+  const std::int64_t rows = (tokens + ranks - 1) / ranks;
   // While a layer attends: ids, residual stream, q, q as the kernels want it, result, k and v of every row, and the
   // statistics of every row and head.
-  const std::int64_t attending =
-      batch * tokens *
+  std::int64_t attending =
+      batch * rows *
       (40 + element * (config.hidden_size + 3 * queries + 2 * keys) + kStatisticsBytes * config.num_heads);
+  if (ranks > 1) attending = shared_bytes(config, element, batch, tokens, rows);
   // While a chunk goes through the MLP: residual stream and attention's result of every row, intermediates of a chunk.
-  const std::int64_t chunk_rows = batch * std::min(tokens, evaluation_chunk_tokens(config, batch));
+  const std::int64_t chunk_rows = batch * std::min(rows, evaluation_chunk_tokens(config, batch));
   const std::int64_t chunk = chunk_rows * element * (queries + 4 * config.hidden_size + 4 * config.intermediate_size);
-  const std::int64_t passing = batch * tokens * element * (config.hidden_size + queries) + chunk;
-  // While rows are judged: their hidden state; logits as computed, in double, and as exponentials.
+  const std::int64_t passing = batch * rows * element * (config.hidden_size + queries) + chunk;
+  // While rows are judged, on one rank at worst: their hidden state; logits as computed, in double, and as
+  // exponentials.
   const std::int64_t logits =
       std::min(std::max(kLogitBytes, config.vocab_size * 8), batch * judged * config.vocab_size * 8);
   const std::int64_t judging = batch * judged * element * config.hidden_size + logits * 7 / 2;

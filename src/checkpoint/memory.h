@@ -19,9 +19,9 @@ bool converts_when_loaded(const Checkpoint& checkpoint);
 std::int64_t evaluation_chunk_tokens(const DecoderConfig& config, std::int64_t batch);
 
 // Predicted peak bytes above the loaded model for `batch` samples of `tokens` tokens with `judged` judged rows each,
-// with elements of `element_bytes` (4 or 8).
+// with elements of `element_bytes` (4 or 8); of each of `ranks` processes that divide the rows of every sample.
 std::int64_t predicted_evaluation_bytes(const DecoderConfig& config, std::int64_t element_bytes, std::int64_t batch,
-                                        std::int64_t tokens, std::int64_t judged);
+                                        std::int64_t tokens, std::int64_t judged, int ranks = 1);
 
 // Bytes of all tensors as they are stored.
 std::int64_t stored_bytes(const Checkpoint& checkpoint);

@@ -86,13 +86,13 @@ PredictorInfo describe_unloaded(const ModelChoice& choice, const OpenOptions& op
   return info;
 }
 
-MemoryForecast forecast_memory(const ModelChoice& choice, const std::string& dtype) {
+MemoryForecast forecast_memory(const ModelChoice& choice, const std::string& dtype, int ranks) {
   if (!choice.is_checkpoint()) return [](std::int64_t, std::int64_t, std::int64_t) { return std::int64_t{0}; };
   const std::int64_t element_bytes = dtype == "float64" ? 8 : 4;
   const Checkpoint checkpoint = Checkpoint::open(choice.path);
-  return [config = checkpoint.config(), weights = converted_bytes(checkpoint, element_bytes), element_bytes](
+  return [config = checkpoint.config(), weights = converted_bytes(checkpoint, element_bytes), element_bytes, ranks](
              std::int64_t samples, std::int64_t tokens, std::int64_t judged) {
-    return predicted_evaluation_bytes(config, element_bytes, samples, tokens, judged) + weights;
+    return predicted_evaluation_bytes(config, element_bytes, samples, tokens, judged, ranks) + weights;
   };
 }
 

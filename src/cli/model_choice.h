@@ -37,9 +37,9 @@ std::string choose_checkpoint(const std::string& text, const std::string& withou
 PredictorInfo describe_unloaded(const ModelChoice& choice, const OpenOptions& options);
 
 // Predictor::predicted_bytes of the model in arithmetic of `dtype` (samples, tokens, judged rows), from its
-// configuration; 0 for others.
+// configuration; 0 for others. `ranks` divide every sample.
 using MemoryForecast = std::function<std::int64_t(std::int64_t, std::int64_t, std::int64_t)>;
-MemoryForecast forecast_memory(const ModelChoice& choice, const std::string& dtype);
+MemoryForecast forecast_memory(const ModelChoice& choice, const std::string& dtype, int ranks = 1);
 
 // A loaded model with what must outlive it.
 struct OpenModel {

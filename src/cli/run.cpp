@@ -32,6 +32,8 @@ class Run : public Command {
     flags.list("--samples-at", samples_at_, "L=N", "Other counts at single lengths, e.g. 16384=32,65536=8");
     flags.value("-o,--output", output_, "FILE", "Append a Record for each cell; the same plan resumes");
     flags.value("--jobs", jobs_, "N", "Processes on this machine that share the work; --threads is for all of them");
+    flags.flag("--split-sequence", split_sequence_,
+               "The ranks of --jobs or a launcher divide the rows of every sample, so that each needs less memory");
     flags.value("--shard", shard_, "I/N",
                 "Measure the I-th of N parts of the run, with no network; 'lenbench merge' joins them");
     flags.flag("--overwrite", overwrite_, "Move an existing FILE aside to FILE.old-N and start anew");
@@ -75,6 +77,7 @@ class Run : public Command {
     SessionRequest request = read_request(parsed);
     request.choice = choice(parsed);
     if (probe_.empty() && !request.choice.is_checkpoint()) request.run.probe = ProbeRows::kNone;
+    if (split_sequence_) require_splittable(request);
     if (dry_run_) {
       if (json_) throw Error("--dry-run prints no Records: leave --json out");
       print_out(dry_run_text(request, describe_unloaded(request.choice, request.open)));
@@ -127,6 +130,7 @@ class Run : public Command {
     request.has_output = parsed.has("--output");
     request.output = output_;
     request.jobs = parse_jobs(jobs_);
+    request.split_sequence = split_sequence_;
     if (parsed.has("--shard")) {
       request.shard = parse_shard(shard_);
       if (!request.has_output) throw Error("--shard needs -o FILE: its Records are parts, for 'lenbench merge'");
@@ -196,7 +200,7 @@ class Run : public Command {
   std::string max_positions_, data_, shard_, jobs_ = "1";
   std::vector<std::string> tasks_, lengths_, samples_at_, files_;
   std::optional<ModelChoice> choice_;
-  bool overwrite_ = false, allow_nonfinite_ = false, dry_run_ = false, json_ = false;
+  bool overwrite_ = false, allow_nonfinite_ = false, dry_run_ = false, json_ = false, split_sequence_ = false;
   bool quiet_ = false, json_progress_ = false;
   ExecFlags exec_;
 };
@@ -215,6 +219,7 @@ CommandEntry run_command() {
       "lenbench run recall-asentmax-nape --lengths 1024,65536 --probe prefix -o rows.jsonl    # one pass, all lengths\n"
       "lenbench run recall-asentmax-nape --lengths around:64..4096,around:train    # one less and one more as well\n"
       "lenbench run 'exec:python my_model.py' --lengths 64..4096 --exec-timeout 10m -o mine.jsonl\n"
+      "lenbench run my_checkpoint --lengths 262144 --jobs 2 --split-sequence    # one text over both processes\n"
       "lenbench run my_checkpoint --lengths 64..65536 --shard 2/8 -o part2.jsonl    # then: lenbench merge "
       "part*.jsonl\n"
       "lenbench gen recall --length 256 --n 50 > set.jsonl && lenbench run oracle --data set.jsonl",

@@ -101,15 +101,33 @@ RankWatch::RankWatch(LocalRanks* locals) : locals_(locals) {
     while (!over_) {
       for (const EndedRank& ended : locals_->reap()) {
         if (ended.how.empty()) continue;
-        std::this_thread::sleep_for(kGrace);
+        const std::string cause = fmt::format("rank {} ended early ({}){}", ended.rank, ended.how, kResumes);
+        {
+          const std::lock_guard lock(mutex_);
+          cause_ = cause;
+        }
+        const auto end = std::chrono::steady_clock::now() + kGrace;
+        while (!over_ && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(kWatchEvery);
         if (over_) return;
-        print_error(fmt::format("rank {} ended early ({})", ended.rank, ended.how));
+        print_error(cause);
         locals_->finish(0);
         std::_Exit(static_cast<int>(ExitCode::kNotMeasured));
       }
       std::this_thread::sleep_for(kWatchEvery);
     }
   });
+}
+
+std::string RankWatch::cause() const {
+  const auto end = std::chrono::steady_clock::now() + kGrace / 2;
+  while (locals_ != nullptr && std::chrono::steady_clock::now() < end) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!cause_.empty()) return cause_;
+    }
+    std::this_thread::sleep_for(kWatchEvery);
+  }
+  return "";
 }
 
 RankWatch::~RankWatch() {

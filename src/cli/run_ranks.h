@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 
@@ -12,6 +13,9 @@
 #include "dist/ranks.h"
 
 namespace lenbench::cli {
+
+// Ends the line about a rank that was lost.
+inline constexpr const char* kResumes = "; the same command resumes";
 
 class RunRanks {
  public:
@@ -51,12 +55,17 @@ class RankWatch {
   explicit RankWatch(LocalRanks* locals);
   // Gives the others time to end by themselves.
   ~RankWatch();
+  // For a partner's failure that was noticed here: which rank died and how, once that is known; empty when no rank that
+  // this process started did, or not soon.
+  std::string cause() const;
   RankWatch(const RankWatch&) = delete;
   RankWatch& operator=(const RankWatch&) = delete;
 
  private:
   LocalRanks* locals_;
   std::atomic<bool> over_ = false;
+  mutable std::mutex mutex_;
+  std::string cause_;
   std::thread thread_;
 };
 

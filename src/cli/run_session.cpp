@@ -95,10 +95,31 @@ int exit_code(const std::vector<Record>& records, bool stopped, bool allow_nonfi
 
 }  // namespace
 
+void require_splittable(const SessionRequest& request) {
+  const ModelChoice& choice = request.choice;
+  if (!choice.is_checkpoint()) {
+    throw Error("--split-sequence needs a checkpoint, whose rows ranks can divide: '" + choice.text + "' is a " +
+                (choice.is_double   ? "double"
+                 : choice.is_script ? "TorchScript module"
+                                    : "program"));
+  }
+  if (describe_unloaded(choice, request.open).input == TaskInput::kItems) {
+    throw Error("--split-sequence needs a model of sequences: '" + choice.text + "' is a model of sets");
+  }
+  if (request.open.device != "cpu") throw Error("--split-sequence is for the CPU: leave out --device");
+  if (request.run.probe == ProbeRows::kPrefix) {
+    throw Error("--split-sequence has no statistics of prefixes: use --probe answer, all or none");
+  }
+  if (!RunRanks(request.jobs).shared()) {
+    throw Error("--split-sequence divides samples over ranks: add --jobs N, or start it with torchrun, srun or mpirun");
+  }
+}
+
 std::string dry_run_text(const SessionRequest& request, const PredictorInfo& model) {
   require_askable_lengths(request.plan);
   const RunPlan plan = make_plan(request.plan, model);
-  const MemoryForecast forecast = forecast_memory(request.choice, request.open.dtype);
+  const MemoryForecast forecast = forecast_memory(request.choice, request.open.dtype,
+                                                  request.split_sequence ? RunRanks(request.jobs).ranks().world : 1);
   std::string text = fmt::format("{:<14} {:>10} {:>12} {:>9} {:>6} {:>6} {:>12}\n", "task", "length", "tokens fed",
                                  "samples", "seed", "batch", "memory");
   for (const Cell& cell : plan.cells) {
@@ -117,7 +138,8 @@ std::string dry_run_text(const SessionRequest& request, const PredictorInfo& mod
     text += fmt::format("{:<14} {:>10} skipped: {}\n", skip.cell.task->info().name, skip.cell.length, skip.reason);
   }
   if (request.choice.is_checkpoint()) {
-    text += fmt::format("memory: predicted peak above the loaded model ({} of weights)\n",
+    text += fmt::format("memory: predicted peak {}above the loaded model ({} of weights)\n",
+                        request.split_sequence ? "of each rank " : "",
                         format_bytes(model.num_parameters * (request.open.dtype == "float64" ? 8 : 4)));
   }
   return text;
@@ -137,6 +159,23 @@ RunSummary run_shared(const RunPlan& plan, const RunOptions& options, OpenModel&
   RunSummary summary;
   summary.stopped = !join_shared_run(*model.predictor, options, plan, items, member);
   return summary;
+}
+
+// Rank 0 measures as if it were alone: its model asks the others.
+RunSummary run_split(const RunPlan& plan, const RunOptions& options, Predictor& predictor, const RankWatch& watch,
+                     const Runner::Sink& sink, const Runner::Progress& progress) {
+  try {
+    return Runner(predictor, options).run(plan, sink, progress);
+  } catch (const PredictorLost& lost) {
+    // An interrupt that a launcher sends to all ranks may end another first.
+    if (lost.elsewhere() && options.stop->load()) {
+      RunSummary summary;
+      summary.stopped = true;
+      return summary;
+    }
+    const std::string cause = lost.elsewhere() ? watch.cause() : "";
+    throw Error(cause.empty() ? lost.what() + std::string(kResumes) : cause, ExitCode::kNotMeasured);
+  }
 }
 
 void print_task_notes(const PlanRequest& request) {
@@ -186,6 +225,15 @@ SessionResult measure_session(const SessionRequest& request) {
   plan_or_refuse(request.plan, describe_unloaded(request.choice, open));
   require_nats(request.plan, request.choice);
   ranks.start();
+  std::unique_ptr<SharedStore> store;
+  std::optional<RankWatch> watch;
+  if (request.split_sequence) {
+    watch.emplace(ranks.locals());
+    const std::unique_ptr<Backend> backend = load_backend();
+    store = ranks.connect(*backend);
+    open.split = ranks.membership(*store);
+    if (!ranks.leads()) return {{}, !backend->follow(request.choice.path, open, stop), false};
+  }
   OpenModel model = open_model(request.choice, open);
   const PredictorInfo info = model.predictor->info();
   const RunPlan plan = plan_or_refuse(request.plan, info);
@@ -221,7 +269,9 @@ SessionResult measure_session(const SessionRequest& request) {
   };
   const auto progress = [&](const RunProgress& now) { printer.progress(now); };
   RunSummary summary;
-  if (ranks.shared()) {
+  if (request.split_sequence) {
+    summary = run_split(plan, options, *model.predictor, *watch, sink, progress);
+  } else if (ranks.shared()) {
     summary = run_shared(plan, options, model, ranks, sink, progress);
   } else {
     Runner runner(*model.predictor, options);

@@ -21,12 +21,16 @@ struct SessionRequest {
   bool has_output = false;
   std::string output;  // the Record file, if has_output
   bool overwrite = false;
-  int jobs = 0;                // processes on this machine; 0: alone, whatever a launcher says
-  std::optional<Shard> shard;  // measure and write only these parts; needs `output`
-  bool json = false;           // Records as JSON lines in place of the table
+  int jobs = 0;                 // processes on this machine; 0: alone, whatever a launcher says
+  bool split_sequence = false;  // all ranks work on each sample, of which they divide the rows
+  std::optional<Shard> shard;   // measure and write only these parts; needs `output`
+  bool json = false;            // Records as JSON lines in place of the table
   bool allow_nonfinite = false;
   ProgressStyle progress = ProgressStyle::kPlain;
 };
+
+// Throws Error when the samples of a request with split_sequence cannot be split over ranks.
+void require_splittable(const SessionRequest& request);
 
 // The Cells that `request` would ask of `model`, one a line, and those it would not with the reason.
 std::string dry_run_text(const SessionRequest& request, const PredictorInfo& model);

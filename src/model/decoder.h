@@ -24,6 +24,8 @@
 
 namespace lenbench {
 
+class SequenceShare;
+
 using NamedTensor = std::pair<std::string, at::Tensor>;
 
 // How a model starts from scratch.
@@ -59,6 +61,9 @@ struct EvaluationRequest {
   std::vector<std::vector<HeadStats>>* by_position = nullptr;
   // Receives the residual stream [B, E] at the last wanted row, before the first block and after each.
   std::vector<at::Tensor>* states = nullptr;
+  // Not null, and not whole: this rank holds these rows alone, among them every wanted one, and its statistics are of
+  // them; the other ranks make the same request for theirs. Decoders on the CPU; not with by_position and on_attend.
+  const SequenceShare* share = nullptr;
 };
 
 // What can be trained and asked: a configuration, its parameters, and outputs at the rows that are wanted.
@@ -134,7 +139,8 @@ class Decoder final : public SequenceModel {
   at::Tensor forward(const at::Tensor& tokens_BT, const at::Tensor& rows_N) const override;
 
   // In chunks of T: the output of the final norm. The last layer computes queries and MLP for the wanted rows only (all
-  // rows under kAll). Peak memory is about 5 * B * T * max(E, H * D) elements plus a constant.
+  // rows under kAll). Peak memory is about 5 * B * T * max(E, H * D) elements plus a constant, with a share that of
+  // its rows and one head's keys and values.
   at::Tensor hidden(const EvaluationRequest& request) const override;
 
   using SequenceModel::logits;
@@ -176,10 +182,13 @@ class Decoder final : public SequenceModel {
   // The block's output from attention's result, [..., H * D], and the residual stream before it, [..., E].
   at::Tensor finish_block(const Layer& layer, const at::Tensor& x, const at::Tensor& attended) const;
   AttendRequest attend_request(const Layer& layer, Projected projected, at::Tensor positions_BQ) const;
-  // Adds the query scales of the wanted rows to a layer's heads; x_BTE is the residual stream before the block.
-  void add_scales(const Layer& layer, const at::Tensor& x_BTE, const at::Tensor& positions_BQ,
-                  std::vector<HeadStats>& stats) const;
-  Projected project(const Layer& layer, const at::Tensor& x_BTE, bool with_queries, Lengths lengths) const;
+  // The residual stream of the rows held before the first block, [B, R, E].
+  at::Tensor embed_rows(const at::Tensor& tokens_BT, const SequenceShare& share) const;
+  // Adds the query scales of the wanted rows to a layer's heads; x_BRE is the residual stream before the block.
+  void add_scales(const Layer& layer, const at::Tensor& x_BRE, const at::Tensor& positions_BQ,
+                  const SequenceShare& share, std::vector<HeadStats>& stats) const;
+  Projected project(const Layer& layer, const at::Tensor& x_BRE, const at::Tensor& positions_1R, bool with_queries,
+                    Lengths lengths) const;
 
   std::shared_ptr<const PositionEncoding> position_;
   std::shared_ptr<const AttentionTransform> transform_;

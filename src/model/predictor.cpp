@@ -14,6 +14,7 @@
 #include <cmath>
 #include <new>
 
+#include "base/build_info.h"
 #include "base/error.h"
 #include "base/names.h"
 #include "base/text.h"
@@ -23,6 +24,7 @@
 #include "model/batch.h"
 #include "model/device.h"
 #include "model/judge.h"
+#include "model/text_ranks.h"
 #include "model/weights.h"
 
 namespace lenbench {
@@ -31,8 +33,12 @@ namespace {
 class ModelPredictor final : public Predictor {
  public:
   ModelPredictor(std::unique_ptr<SequenceModel> model, PredictorInfo info, AttentionPath path,
-                 std::int64_t weights_bytes)
-      : model_(std::move(model)), info_(std::move(info)), path_(path), weights_bytes_(weights_bytes) {
+                 std::int64_t weights_bytes, std::unique_ptr<TextRanks> ranks = nullptr)
+      : model_(std::move(model)),
+        info_(std::move(info)),
+        path_(path),
+        weights_bytes_(weights_bytes),
+        ranks_(std::move(ranks)) {
     const DecoderConfig& config = model_->config();
     info_.input = config.item_classes > 0 ? TaskInput::kItems : TaskInput::kTokens;
     info_.num_parameters = num_parameters(config);
@@ -44,32 +50,62 @@ class ModelPredictor final : public Predictor {
     if (info_.dtype.empty()) info_.dtype = model_->dtype() == at::kDouble ? "float64" : "float32";
   }
 
+  ~ModelPredictor() override {
+    if (ranks_ == nullptr || !ranks_->leads() || is_lost_) return;
+    try {
+      ranks_->end();
+    } catch (const RankLost&) {
+      // Those that are left notice themselves.
+    }
+  }
+  ModelPredictor(const ModelPredictor&) = delete;
+  ModelPredictor& operator=(const ModelPredictor&) = delete;
+
   const PredictorInfo& info() const override { return info_; }
 
   std::vector<SamplePrediction> predict(std::span<const Sample> samples, const PredictRequest& request,
                                         Probe* probe) override {
     if (samples.empty()) return {};
     check(samples);
-    std::int64_t tokens = 0;
-    for (const Sample& sample : samples) tokens = std::max(tokens, std::ssize(sample.tokens));
-    const std::string sizes = std::to_string(samples.size()) + " x " + std::to_string(tokens) + " tokens";
-    try {
-      return run(samples, request, probe);
-    } catch (const std::bad_alloc&) {
-      throw Error("out of memory for " + sizes, ExitCode::kNotMeasured);
-    } catch (const c10::Error& error) {
-      const std::string message = first_line(error.what_without_backtrace());
-      throw Error(
-          (says_out_of_memory(message) ? "out of memory for " + sizes + ": " : "the model failed on " + sizes + ": ") +
-              message,
-          ExitCode::kNotMeasured);
+    if (ranks_ == nullptr) {
+      return guarded(samples, [&] { return run(samples, SequenceShare(longest(samples)), request, probe); });
     }
+    if (is_lost_) throw std::logic_error("Predictor: asked after it was lost");
+    // After a failure other ranks wait for this one, and cannot be asked anything else.
+    is_lost_ = true;
+    std::vector<SamplePrediction> predictions;
+    try {
+      predictions = guarded(samples, [&] {
+        const ProbeRows rows = probe == nullptr ? ProbeRows::kNone : request.probe;
+        ranks_->ask(samples, rows);
+        return run_shared(samples, rows, probe);
+      });
+    } catch (const RankLost& error) {
+      throw PredictorLost(error.what(), true);
+    } catch (const std::exception& error) {
+      throw PredictorLost(error.what(), false);
+    }
+    is_lost_ = false;
+    return predictions;
+  }
+
+  // Of ranks other than 0; see Backend::follow().
+  bool follow(const std::atomic<bool>* stop) {
+    std::vector<Sample> samples;
+    for (ProbeRows rows = ProbeRows::kNone; ranks_->receive(samples, rows);) {
+      if (stop != nullptr && stop->load()) return false;
+      guarded(samples, [&] { return run_shared(samples, rows, nullptr); });
+    }
+    return stop == nullptr || !stop->load();
   }
 
   std::int64_t predicted_bytes(std::int64_t rows, std::int64_t tokens, std::int64_t scored) const override {
     const auto element_bytes = static_cast<std::int64_t>(at::elementSize(model_->dtype()));
-    return predicted_evaluation_bytes(model_->config(), element_bytes, rows, tokens, scored) + weights_bytes_;
+    return predicted_evaluation_bytes(model_->config(), element_bytes, rows, tokens, scored,
+                                      ranks_ == nullptr ? 1 : ranks_->world()) +
+           weights_bytes_;
   }
+  std::int64_t peak_bytes_elsewhere() const override { return ranks_ == nullptr ? 0 : ranks_->peak_bytes_elsewhere(); }
 
  private:
   void check(std::span<const Sample> samples) const {
@@ -95,8 +131,44 @@ class ModelPredictor final : public Predictor {
     }
   }
 
-  std::vector<SamplePrediction> run(std::span<const Sample> samples, const PredictRequest& request, Probe* probe) {
-    EvaluationRequest evaluation = evaluation_request(samples);
+  // `answer`, with what LibTorch throws as an Error.
+  template <class Answer>
+  std::vector<SamplePrediction> guarded(std::span<const Sample> samples, const Answer& answer) const {
+    std::string sizes = std::to_string(samples.size()) + " x " + std::to_string(longest(samples)) + " tokens";
+    if (ranks_ != nullptr) {
+      sizes += " on rank " + std::to_string(ranks_->rank()) + " of " + std::to_string(ranks_->world());
+    }
+    try {
+      return answer();
+    } catch (const std::bad_alloc&) {
+      throw Error("out of memory for " + sizes, ExitCode::kNotMeasured);
+    } catch (const c10::Error& error) {
+      const std::string message = first_line(error.what_without_backtrace());
+      throw Error(
+          (says_out_of_memory(message) ? "out of memory for " + sizes + ": " : "the model failed on " + sizes + ": ") +
+              message,
+          ExitCode::kNotMeasured);
+    }
+  }
+
+  // One call, on every rank; `sum` may be null.
+  std::vector<SamplePrediction> run_shared(std::span<const Sample> samples, ProbeRows rows, Probe* sum) {
+    const SequenceShare share(longest(samples), &ranks_->exchange());
+    Probe probe;
+    std::vector<SamplePrediction> predictions = run(samples, share, {rows}, &probe);
+    if (rows != ProbeRows::kNone) {
+      ranks_->join(samples, share, probe);
+      if (sum != nullptr) sum->add(probe);
+    }
+    ranks_->compare_memory();
+    return predictions;
+  }
+
+  std::vector<SamplePrediction> run(std::span<const Sample> samples, const SequenceShare& share,
+                                    const PredictRequest& request, Probe* probe) {
+    const JudgedRowLists owned = owned_rows(samples, share);
+    EvaluationRequest evaluation = evaluation_request(samples, owned);
+    evaluation.share = &share;
     evaluation.path = path_;
     std::vector<HeadStats> stats;
     std::vector<RowStatistics> answer_rows;
@@ -109,7 +181,7 @@ class ModelPredictor final : public Predictor {
       if (request.probe == ProbeRows::kAnswer) {
         evaluation.wanted_rows = &answer_rows;
         evaluation.states = &states;
-        evaluation.source_keys_BQ = source_keys(samples, evaluation.positions_BQ.size(1));
+        evaluation.source_keys_BQ = source_keys(samples, owned, evaluation.positions_BQ.size(1));
       }
       if (request.probe == ProbeRows::kPrefix) evaluation.by_position = &by_position;
     }
@@ -119,13 +191,15 @@ class ModelPredictor final : public Predictor {
     if (evaluation.source_keys_BQ.defined()) evaluation.source_keys_BQ = evaluation.source_keys_BQ.to(device);
 
     const at::Tensor hidden_BQE = model_->hidden(evaluation), output_VE = model_->output_weights();
+    std::vector<JudgedRows> judged;
+    for (std::size_t b = 0; b < samples.size(); ++b) {
+      const at::Tensor hidden_QE = hidden_BQE.select(0, static_cast<std::int64_t>(b)).slice(0, 0, std::ssize(owned[b]));
+      judged.push_back(judge_owned(samples[b].scored, owned[b], hidden_QE, output_VE));
+    }
+    if (!share.is_whole()) ranks_->join(judged);
     std::vector<SamplePrediction> predictions;
-    for (std::int64_t b = 0; b < std::ssize(samples); ++b) {
-      const std::vector<ScoredToken>& scored = samples[static_cast<std::size_t>(b)].scored;
-      std::vector<std::int32_t> targets;
-      for (const ScoredToken& token : scored) targets.push_back(token.target);
-      JudgedRows judged = judge(*model_, output_VE, hidden_BQE.select(0, b).slice(0, 0, std::ssize(scored)), targets);
-      predictions.push_back(prediction_of(std::move(judged), scored));
+    for (std::size_t b = 0; b < samples.size(); ++b) {
+      predictions.push_back(prediction_of(std::move(judged[b]), samples[b].scored));
     }
     if (!stats.empty()) {
       add_probe(stats, request.probe, *probe);
@@ -135,35 +209,52 @@ class ModelPredictor final : public Predictor {
       if (probe->by_position.size() <= k) probe->by_position.resize(k + 1, std::vector<HeadStats>(stats.size()));
       for (std::size_t i = 0; i < stats.size(); ++i) probe->by_position[k][i].add(by_position[k][i]);
     }
-    if (!answer_rows.empty()) split_by_outcome(samples, predictions, evaluation, answer_rows, *probe);
+    if (!answer_rows.empty()) split_by_outcome(samples, owned, predictions, evaluation, answer_rows, *probe);
     return predictions;
   }
 
-  // answer_sources of each sample, [B, Q], padded with -1.
-  static at::Tensor source_keys(std::span<const Sample> samples, std::int64_t judged_rows) {
+  // Parallel to `scored`, 0 for rows that are not owned.
+  JudgedRows judge_owned(std::span<const ScoredToken> scored, const std::vector<std::size_t>& owned,
+                         const at::Tensor& hidden_QE, const at::Tensor& output_VE) const {
+    std::vector<std::int32_t> targets;
+    for (const std::size_t i : owned) targets.push_back(scored[i].target);
+    JudgedRows judged = judge(*model_, output_VE, hidden_QE, targets);
+    if (owned.size() == scored.size()) return judged;
+    JudgedRows all{std::vector<std::int32_t>(scored.size()), std::vector<double>(scored.size())};
+    for (std::size_t k = 0; k < owned.size(); ++k) {
+      all.argmax[owned[k]] = judged.argmax[k];
+      all.nll[owned[k]] = judged.nll[k];
+    }
+    return all;
+  }
+
+  // answer_sources of the rows owned, [B, Q], padded with -1.
+  static at::Tensor source_keys(std::span<const Sample> samples, const JudgedRowLists& owned,
+                                std::int64_t judged_rows) {
     const at::Tensor keys_BQ = at::full({std::ssize(samples), judged_rows}, -1, at::TensorOptions().dtype(at::kLong));
     for (std::size_t b = 0; b < samples.size(); ++b) {
       const std::vector<std::int64_t> sources = answer_sources(samples[b]);
-      std::copy(sources.begin(), sources.end(),
-                keys_BQ.mutable_data_ptr<std::int64_t>() + static_cast<std::int64_t>(b) * judged_rows);
+      auto* next = keys_BQ.mutable_data_ptr<std::int64_t>() + static_cast<std::int64_t>(b) * judged_rows;
+      for (const std::size_t i : owned[b]) *next++ = sources[i];
     }
     return keys_BQ;
   }
 
-  void split_by_outcome(std::span<const Sample> samples, const std::vector<SamplePrediction>& predictions,
-                        const EvaluationRequest& evaluation, const std::vector<RowStatistics>& layers,
-                        Probe& probe) const {
+  void split_by_outcome(std::span<const Sample> samples, const JudgedRowLists& owned,
+                        const std::vector<SamplePrediction>& predictions, const EvaluationRequest& evaluation,
+                        const std::vector<RowStatistics>& layers, Probe& probe) const {
     const std::int64_t judged_rows = evaluation.positions_BQ.size(1);
     const at::Tensor right_BQ = at::zeros(evaluation.positions_BQ.sizes(), at::TensorOptions().dtype(at::kBool));
     const at::Tensor wrong_BQ = at::zeros_like(right_BQ);
     for (std::size_t b = 0; b < samples.size(); ++b) {
       const std::vector<ScoredToken>& scored = samples[b].scored;
       const auto answers = judged_answers(samples[b], predictions[b], predictions[b].first_nonfinite < 0);
-      for (std::size_t i = 0; i < scored.size(); ++i) {
-        if (scored[i].answer < 0) continue;
-        const bool right = std::lower_bound(answers.begin(), answers.end(), std::pair(scored[i].answer, false))->second;
+      for (std::size_t k = 0; k < owned[b].size(); ++k) {
+        const std::int32_t answer = scored[owned[b][k]].answer;
+        if (answer < 0) continue;
+        const bool right = std::lower_bound(answers.begin(), answers.end(), std::pair(answer, false))->second;
         const at::Tensor& mask = right ? right_BQ : wrong_BQ;
-        mask.mutable_data_ptr<bool>()[static_cast<std::int64_t>(b) * judged_rows + static_cast<std::int64_t>(i)] = true;
+        mask.mutable_data_ptr<bool>()[static_cast<std::int64_t>(b) * judged_rows + static_cast<std::int64_t>(k)] = true;
       }
     }
     const auto num_heads = static_cast<std::size_t>(model_->config().num_heads);
@@ -213,7 +304,9 @@ class ModelPredictor final : public Predictor {
   std::unique_ptr<SequenceModel> model_;
   PredictorInfo info_;
   AttentionPath path_;
-  std::int64_t weights_bytes_;  // of weights that are converted while they are needed
+  std::int64_t weights_bytes_;        // of weights that are converted while they are needed
+  std::unique_ptr<TextRanks> ranks_;  // that divide every text; null: none
+  bool is_lost_ = false;
 };
 
 }  // namespace
@@ -253,12 +346,32 @@ DecoderConfig inference_config(const Checkpoint& checkpoint, const OpenOptions& 
                               checkpoint.origin().train_length);
 }
 
-std::unique_ptr<Predictor> open_predictor(const std::string& checkpoint_path, const OpenOptions& options) {
+namespace {
+
+// What must not differ between ranks that answer together.
+std::string all_that_matters(const PredictorInfo& info, const OpenOptions& options) {
+  std::string text = commit();
+  for (const std::string& part : {info.checkpoint_sha256, options.dtype, options.attention_path, options.transform,
+                                  options.alpha, options.rope_scaling}) {
+    text += "\n" + part;
+  }
+  return text;
+}
+
+void require_splittable(const Checkpoint& checkpoint, const c10::Device& device) {
+  if (checkpoint.config().item_classes > 0) {
+    throw Error("'" + checkpoint.name() + "' is a model of sets: it has no sequence to split over ranks");
+  }
+  if (device.is_cuda()) throw Error("a sequence is split over ranks on the CPU only: leave out --device");
+}
+
+std::unique_ptr<ModelPredictor> open_model_predictor(const std::string& checkpoint_path, const OpenOptions& options) {
   const AttentionPath path = parse_attention_path(options.attention_path);
   const at::ScalarType dtype = parse_compute_dtype(options.dtype);
   const c10::Device device = open_device(options.device, options.dtype == "tf32");
   if (options.threads > 0) at::set_num_threads(options.threads);
   const Checkpoint checkpoint = Checkpoint::open(checkpoint_path);
+  if (options.split.world > 1) require_splittable(checkpoint, device);
   std::unique_ptr<SequenceModel> model = load_model(checkpoint, inference_config(checkpoint, options), dtype, device);
 
   PredictorInfo info;
@@ -269,7 +382,19 @@ std::unique_ptr<Predictor> open_predictor(const std::string& checkpoint_path, co
   info.attention_path = options.attention_path;
   info.train_length = checkpoint.origin().train_length;
   const std::int64_t weights_bytes = converted_bytes(checkpoint, static_cast<std::int64_t>(at::elementSize(dtype)));
-  return std::make_unique<ModelPredictor>(std::move(model), std::move(info), path, weights_bytes);
+  std::unique_ptr<TextRanks> ranks;
+  if (options.split.world > 1) ranks = std::make_unique<TextRanks>(options.split, all_that_matters(info, options));
+  return std::make_unique<ModelPredictor>(std::move(model), std::move(info), path, weights_bytes, std::move(ranks));
+}
+
+}  // namespace
+
+std::unique_ptr<Predictor> open_predictor(const std::string& checkpoint_path, const OpenOptions& options) {
+  return open_model_predictor(checkpoint_path, options);
+}
+
+bool follow_predictor(const std::string& checkpoint_path, const OpenOptions& options, const std::atomic<bool>* stop) {
+  return open_model_predictor(checkpoint_path, options)->follow(stop);
 }
 
 }  // namespace lenbench

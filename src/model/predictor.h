@@ -1,6 +1,7 @@
 // A Predictor over a checkpoint: one forward pass per batch, logits of the judged rows only.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -23,6 +24,9 @@ DecoderConfig inference_config(const Checkpoint& checkpoint, const OpenOptions& 
 // Opens a checkpoint (checkpoint/checkpoint.h says what is refused) as `options` ask. Sets the number of LibTorch's
 // threads when options.threads > 0.
 std::unique_ptr<Predictor> open_predictor(const std::string& checkpoint_path, const OpenOptions& options);
+
+// See Backend::follow().
+bool follow_predictor(const std::string& checkpoint_path, const OpenOptions& options, const std::atomic<bool>* stop);
 
 // Whether what LibTorch says of a failure is that memory ran out.
 bool says_out_of_memory(const std::string& message);

@@ -35,9 +35,15 @@ class TorchBackend : public Backend {
 
   std::unique_ptr<Predictor> open(const std::string& checkpoint_path, const OpenOptions& options) override {
     return within_memory("the weights of " + printable(checkpoint_path), [&] {
-      return torch_file_kind(checkpoint_path) == TorchFile::kScript ? open_torchscript(checkpoint_path, options)
-                                                                    : open_predictor(checkpoint_path, options);
+      if (torch_file_kind(checkpoint_path) != TorchFile::kScript) return open_predictor(checkpoint_path, options);
+      if (options.split.world > 1) throw Error("a TorchScript module does not show how to split a sequence over ranks");
+      return open_torchscript(checkpoint_path, options);
     });
+  }
+
+  bool follow(const std::string& checkpoint_path, const OpenOptions& options, const std::atomic<bool>* stop) override {
+    return within_memory("the weights of " + printable(checkpoint_path),
+                         [&] { return follow_predictor(checkpoint_path, options, stop); });
   }
 
   void train(const TrainOptions& options, const std::function<void(const TrainProgress&)>& progress) override {

@@ -57,6 +57,23 @@ TEST(Runner, EveryKindOfRecordSurvivesTheFile) {
   }
 }
 
+TEST(Runner, AModelThatIsLostEndsTheRunWithoutARecordOfItsCell) {
+  ScriptedModel model;
+  int calls = 0;
+  model.before_call = [&] {
+    if (++calls > 1) throw PredictorLost("out of memory on rank 1", true);
+  };
+  RunOptions options = run_options();
+  options.batch = 10;
+  std::vector<Record> records;
+  Runner runner(model, options);
+  EXPECT_THROW(runner.run(plan_of({8, 16, 32}, 10), [&](const Record& record) { records.push_back(record); }),
+               PredictorLost);
+  ASSERT_EQ(records.size(), 1U);
+  EXPECT_EQ(records[0].status, "ok");
+  EXPECT_EQ(calls, 2) << "asked again after it was lost";
+}
+
 TEST(Runner, SkippedCellsAreRecordsWithTheirReason) {
   PredictorInfo model;
   model.max_positions = 20;

@@ -1,16 +1,13 @@
 // Runs of several processes as users start them: --jobs, a launcher's variables, deaths at any time.
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "cli/bundled.h"
-#include "cli/program.h"
+#include "cli/ranks.h"
 #include "tests/record/same_records.h"
 
 namespace lenbench::cli_test {
@@ -25,35 +22,6 @@ std::vector<std::string> sorted_lines(const std::string& path) {
   std::sort(lines.begin(), lines.end(),
             [&](const std::string& a, const std::string& b) { return length(a) < length(b); });
   return lines;
-}
-
-std::vector<pid_t> children_of(pid_t parent) {
-  std::vector<pid_t> children;
-  std::error_code ignored;
-  const std::string tasks = "/proc/" + std::to_string(parent) + "/task";
-  for (const auto& task : std::filesystem::directory_iterator(tasks, ignored)) {
-    std::istringstream pids(slurp(task.path() / "children"));
-    for (pid_t pid = 0; pids >> pid;) children.push_back(pid);
-  }
-  return children;
-}
-
-bool lives(pid_t pid) {
-  std::istringstream stat(slurp("/proc/" + std::to_string(pid) + "/stat"));
-  std::string number, name, state;
-  return (stat >> number >> name >> state) && state != "Z";
-}
-
-int free_port() {
-  const int file = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  bind(file, reinterpret_cast<sockaddr*>(&address), size);
-  getsockname(file, reinterpret_cast<sockaddr*>(&address), &size);
-  close(file);
-  return ntohs(address.sin_port);
 }
 
 const Words kSleepy = {"run", "sleepy:4", "--lengths", "256,1024", "--batch", "1", "--threads", "2", "--quiet"};
