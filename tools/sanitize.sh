@@ -6,12 +6,12 @@
 #
 #   address   AddressSanitizer with leaks, undefined behaviour, assertions: every torch-free test but the slow ones
 #             (build/sanitize)
-#   thread    ThreadSanitizer over the same: kernels, work queue and shared run, batches of a training, programs as models
-#             (build/sanitize-thread)
+#   thread    ThreadSanitizer over the same (build/sanitize-thread)
 #   memcheck  valgrind over torch-free rooms and a small measurement with LibTorch: reads of uninitialized memory, leaks
 #   helgrind  valgrind over what has threads and no torch: data races, locks in changing order
 #
-# Without CHECKER all four. The last two run build/release, which tools/build.sh release makes, as users do.
+# Without CHECKER all but thread, whose build takes as long again to look where helgrind does. valgrind's two run
+# build/release, which tools/build.sh release makes, as users do.
 # SANITIZE_JOBS=N builds and tests with N processes (default: one a core).
 # tests/leaks_of_others.txt and tests/valgrind_of_others.txt list what is not ours.
 set -euo pipefail
@@ -28,7 +28,7 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-[ ${#checkers[@]} -gt 0 ] || checkers=(address thread memcheck helgrind)
+[ ${#checkers[@]} -gt 0 ] || checkers=(address memcheck helgrind)
 
 # clang compiles instrumented code in half of g++'s time.
 compiler="$(command -v clang++ || command -v g++)"
