@@ -51,7 +51,7 @@ TEST(SplitSequence, AKilledRankEndsTheRunAndAnyNumberResumes) {
   const TempFolder folder;
   const std::string path = folder.path("r.jsonl");
   const Words run = {
-      "run",    "recall-asentmax-nape", "--lengths", "64,4096", "--samples", "40", "--batch", "1", "--threads", "2",
+      "run",    "recall-asentmax-nape", "--lengths", "64,4096", "--samples", "16", "--batch", "1", "--threads", "2",
       "--quiet"};
   Child child(with(run, {"-o", path, "--jobs", "2", "--split-sequence"}), bundled());
   const bool begun = wait_until([&] { return lines_of(slurp(path)).size() == 1; }, 60);

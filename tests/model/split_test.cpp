@@ -303,6 +303,17 @@ TEST(SplitSequence, CallsFollowOneAnotherAndProbesAddUp) {
   EXPECT_EQ(two.probe.states.size(), 4U);
 }
 
+TEST(SplitSequence, ARankIsForecastItsShareOfTheMemory) {
+  const std::string path = fixture("reference/asentmax-nape");
+  const auto alone = open_predictor(path, one_thread());
+  const SplitModel two(path, one_thread(), 2), four(path, one_thread(), 4);
+  const auto bytes = [](const Predictor& predictor) {
+    return static_cast<double>(predictor.predicted_bytes(1, 4'000'000, 8));
+  };
+  EXPECT_NEAR(bytes(*two.predictor) / bytes(*alone), 0.5, 0.1);
+  EXPECT_NEAR(bytes(*four.predictor) / bytes(*alone), 0.3, 0.1);
+}
+
 TEST(SplitSequence, TheLastCallOfRankZeroEndsTheOthers) {
   const std::string path = fixture("reference/softmax-rope");
   SplitModel split(path, one_thread(), 3);
