@@ -1,11 +1,15 @@
 // `lenbench run`: a model, questions at growing lengths, one Record for each Cell.
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 
 #include "base/error.h"
 #include "base/files.h"
 #include "base/names.h"
 #include "base/numbers.h"
+#include "base/text.h"
 #include "bench/metrics.h"
 #include "cli/command.h"
 #include "cli/exec_flags.h"
@@ -77,7 +81,11 @@ class Run : public Command {
     SessionRequest request = read_request(parsed);
     request.choice = choice(parsed);
     if (probe_.empty() && !request.choice.is_checkpoint()) request.run.probe = ProbeRows::kNone;
-    if (split_sequence_) require_splittable(request);
+    if (split_sequence_) {
+      require_splittable(request);
+      if (!data_.empty()) require_regular(data_, "--data");
+      for (const std::string& file : files_) require_regular(file, "--text");
+    }
     if (dry_run_) {
       if (json_) throw Error("--dry-run prints no Records: leave --json out");
       print_out(dry_run_text(request, describe_unloaded(request.choice, request.open)));
@@ -95,6 +103,13 @@ class Run : public Command {
                                                  "--transform", "--alpha", "--rope-scaling", "--memory"}));
     }
     return *choice_;
+  }
+
+  // A pipe gives its bytes to one of the ranks only.
+  static void require_regular(const std::string& path, const char* flag) {
+    if (std::filesystem::is_regular_file(path)) return;
+    throw Error(fmt::format("{} '{}' is no regular file, and every rank of --split-sequence reads it: write it to a file",
+                            flag, printable(path)));
   }
 
   SessionRequest read_request(const Parsed& parsed) {

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/build_info.h"
 #include "base/error.h"
 #include "base/names.h"
 #include "cli/terminal.h"
@@ -36,6 +37,10 @@ std::vector<std::string> own_words() {
 }
 
 }  // namespace
+
+std::pair<std::string, std::string> program_term() {
+  return {"the program", fmt::format("{} {}", version(), commit())};
+}
 
 RunRanks::RunRanks(int jobs) {
   if (jobs == 0) return;
@@ -95,13 +100,17 @@ Membership RunRanks::membership(SharedStore& store) const {
   return {&store, ranks_.rank, ranks_.world, here};
 }
 
-RankWatch::RankWatch(LocalRanks* locals) : locals_(locals) {
+RankWatch::RankWatch(LocalRanks* locals, const std::atomic<bool>* stop, std::string ending)
+    : locals_(locals), stop_(stop), ending_(std::move(ending)) {
   if (locals == nullptr) return;
   thread_ = std::thread([this] {
     while (!over_) {
       for (const EndedRank& ended : locals_->reap()) {
-        if (ended.how.empty()) continue;
-        const std::string cause = fmt::format("rank {} ended early ({}){}", ended.rank, ended.how, kResumes);
+        // An interrupt of this process is passed on.
+        const bool interrupted = ended.interrupted && !stop_->load();
+        if (ended.how.empty() && !interrupted) continue;
+        const std::string cause = fmt::format("rank {} ended early ({}){}", ended.rank,
+                                              interrupted ? "it was interrupted" : ended.how, ending_);
         {
           const std::lock_guard lock(mutex_);
           cause_ = cause;

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "bench/backend.h"
 #include "bench/shared_store.h"
@@ -15,7 +16,12 @@
 namespace lenbench::cli {
 
 // Ends the line about a rank that was lost.
-inline constexpr const char* kResumes = "; the same command resumes";
+inline std::string what_is_kept(bool has_output) {
+  return has_output ? "; the same command resumes" : "; nothing is kept without -o FILE";
+}
+
+// The build, which all ranks of a meeting must have in common.
+std::pair<std::string, std::string> program_term();
 
 class RunRanks {
  public:
@@ -51,8 +57,8 @@ class RunRanks {
 // wait for it in vain.
 class RankWatch {
  public:
-  // `locals` may be null.
-  explicit RankWatch(LocalRanks* locals);
+  // `locals` may be null. `ending` is added to the line.
+  RankWatch(LocalRanks* locals, const std::atomic<bool>* stop, std::string ending);
   // Gives the others time to end by themselves.
   ~RankWatch();
   // For a partner's failure that was noticed here: which rank died and how, once that is known; empty when no rank that
@@ -63,6 +69,8 @@ class RankWatch {
 
  private:
   LocalRanks* locals_;
+  const std::atomic<bool>* stop_;
+  std::string ending_;
   std::atomic<bool> over_ = false;
   mutable std::mutex mutex_;
   std::string cause_;

@@ -16,6 +16,7 @@
 #include "cli/run_ranks.h"
 #include "cli/setting.h"
 #include "cli/terminal.h"
+#include "dist/meeting.h"
 #include "dist/shared_run.h"
 #include "report/run_table.h"
 #include "tasks/catalog.h"
@@ -153,6 +154,11 @@ RunSummary run_shared(const RunPlan& plan, const RunOptions& options, OpenModel&
   // A model that needs no LibTorch of its own still meets the others through it.
   if (model.backend == nullptr) model.backend = load_backend();
   const std::unique_ptr<SharedStore> store = ranks.connect(*model.backend);
+  if (ranks.leads()) {
+    refuse_meeting(*store);
+  } else if (holds_meeting(*store)) {
+    throw Error("rank 0 was started with --split-sequence: give all ranks the same command line");
+  }
   const ItemPlan items = make_items(plan, *model.predictor, options);
   const RunMember member{store.get(), ranks.ranks(), ranks.locals(), [](const std::string& text) { print_note(text); }};
   if (ranks.leads()) return lead_shared_run(*model.predictor, options, plan, items, member, sink, progress);
@@ -161,9 +167,20 @@ RunSummary run_shared(const RunPlan& plan, const RunOptions& options, OpenModel&
   return summary;
 }
 
+// What all ranks of a split sequence must have in common.
+MeetingTerms terms_of(const ModelChoice& choice, const OpenOptions& open) {
+  return {program_term(),
+          {"the SHA-256 of the checkpoint", choice.sha256},
+          {"--dtype", open.dtype},
+          {"--attention-path", open.attention_path},
+          {"--transform", open.transform},
+          {"--alpha", open.alpha},
+          {"--rope-scaling", open.rope_scaling}};
+}
+
 // Rank 0 measures as if it were alone: its model asks the others.
 RunSummary run_split(const RunPlan& plan, const RunOptions& options, Predictor& predictor, const RankWatch& watch,
-                     const Runner::Sink& sink, const Runner::Progress& progress) {
+                     const std::string& ending, const Runner::Sink& sink, const Runner::Progress& progress) {
   try {
     return Runner(predictor, options).run(plan, sink, progress);
   } catch (const PredictorLost& lost) {
@@ -174,7 +191,7 @@ RunSummary run_split(const RunPlan& plan, const RunOptions& options, Predictor& 
       return summary;
     }
     const std::string cause = lost.elsewhere() ? watch.cause() : "";
-    throw Error(cause.empty() ? lost.what() + std::string(kResumes) : cause, ExitCode::kNotMeasured);
+    throw Error(cause.empty() ? lost.what() + ending : cause, ExitCode::kNotMeasured);
   }
 }
 
@@ -227,11 +244,14 @@ SessionResult measure_session(const SessionRequest& request) {
   ranks.start();
   std::unique_ptr<SharedStore> store;
   std::optional<RankWatch> watch;
+  const std::string ending = what_is_kept(request.has_output);
   if (request.split_sequence) {
-    watch.emplace(ranks.locals());
+    watch.emplace(ranks.locals(), stop, ending);
     const std::unique_ptr<Backend> backend = load_backend();
     store = ranks.connect(*backend);
     open.split = ranks.membership(*store);
+    const MeetingOptions meeting{.stop = stop, .note = print_note};
+    if (!meet(open.split, terms_of(request.choice, open), meeting)) return {{}, true, ranks.leads()};
     if (!ranks.leads()) return {{}, !backend->follow(request.choice.path, open, stop), false};
   }
   OpenModel model = open_model(request.choice, open);
@@ -270,7 +290,7 @@ SessionResult measure_session(const SessionRequest& request) {
   const auto progress = [&](const RunProgress& now) { printer.progress(now); };
   RunSummary summary;
   if (request.split_sequence) {
-    summary = run_split(plan, options, *model.predictor, *watch, sink, progress);
+    summary = run_split(plan, options, *model.predictor, *watch, ending, sink, progress);
   } else if (ranks.shared()) {
     summary = run_shared(plan, options, model, ranks, sink, progress);
   } else {

@@ -28,6 +28,14 @@ class Train : public Command {
     flags.flag("--json-progress", json_progress_, "Progress as JSON lines on standard error");
   }
 
+  // What all ranks must have in common.
+  static MeetingTerms terms_of(const TrainOptions& options) {
+    return {program_term(),
+            {"the recipe", options.recipe_path},
+            {"--dtype", options.dtype},
+            {"--seed", options.seed ? std::to_string(*options.seed) : ""}};
+  }
+
   int run(const Parsed& parsed) override {
     const ProgressStyle style = choose_progress(quiet_, json_progress_);
     TrainOptions options;
@@ -48,9 +56,13 @@ class Train : public Command {
       store = ranks.connect(*backend);
       options.member = ranks.membership(*store);
     }
+    const std::atomic<bool>* stop = watch_interrupts();
     bool finished = false;
     {
-      const RankWatch watch(ranks.locals());
+      const RankWatch watch(ranks.locals(), stop, what_is_kept(true));
+      if (ranks.shared() && !meet(options.member, terms_of(options), {.stop = stop, .note = print_note})) {
+        return kInterruptedExit;
+      }
       finished = run_training(*backend, options, ranks.leads() ? style : ProgressStyle::kQuiet);
     }
     if (!finished) return kInterruptedExit;

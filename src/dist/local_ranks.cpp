@@ -139,7 +139,8 @@ std::vector<EndedRank> LocalRanks::reap() {
     Child& child = children_[i];
     int status = 0;
     if (child.pid == 0 || waitpid(child.pid, &status, WNOHANG) != child.pid) continue;
-    ended.push_back({static_cast<int>(i) + 1, child.pid, WIFSIGNALED(status), how_ended(status, child.messages)});
+    ended.push_back({static_cast<int>(i) + 1, child.pid, WIFSIGNALED(status),
+                     WIFEXITED(status) && WEXITSTATUS(status) == kInterrupted, how_ended(status, child.messages)});
     child.pid = 0;
   }
   return ended;

@@ -23,7 +23,8 @@ ListeningSocket listen_locally();
 struct EndedRank {
   int rank = 0;
   pid_t pid = 0;
-  bool killed = false;  // by a signal
+  bool killed = false;       // by a signal
+  bool interrupted = false;  // it ended after an interrupt of its own
   std::string how;      // "killed by signal 9", "exit code 3: ITS LAST LINE"; empty: exit code 0, or an interrupt's
 };
 

@@ -139,19 +139,33 @@ TEST(SplitSequence, RanksOfALauncherSplitAsWell) {
 TEST(SplitSequence, RanksWithOtherCommandLinesAreRefused) {
   const TempFolder folder;
   const std::string port = std::to_string(free_port());
-  const auto start = [&](const char* number, const char* dtype) {
+  const auto start = [&](const char* number, const char* world, const Words& more) {
     Surroundings where = bundled();
-    where.environment.insert({{"WORLD_SIZE", "2"},
+    where.environment.insert({{"WORLD_SIZE", world},
                               {"MASTER_ADDR", "127.0.0.1"},
                               {"MASTER_PORT", port},
                               {"RANK", number},
                               {"LOCAL_RANK", number}});
-    return std::make_unique<Child>(
-        with(kRun, {"--split-sequence", "--quiet", "--dtype", dtype, "-o", folder.path("two.jsonl")}), where);
+    return std::make_unique<Child>(with(with(kRun, {"--quiet", "-o", folder.path("two.jsonl")}), more), where);
   };
-  const auto second = start("1", "float64"), first = start("0", "float32");
-  EXPECT_TRUE(refused(first->wait(), 3, "rank 0 of 2: another rank is gone"));
-  EXPECT_TRUE(refused(second->wait(), 2, "rank 1 has another model or build than rank 0"));
+  const Words split = {"--split-sequence"}, doubles = {"--split-sequence", "--dtype", "float64"};
+  {
+    const auto second = start("1", "2", doubles), first = start("0", "2", split);
+    const char* line = "--dtype of rank 1 is 'float64', and that of rank 0 is 'float32'";
+    EXPECT_TRUE(refused(first->wait(), 2, line));
+    EXPECT_TRUE(refused(second->wait(), 2, line));
+  }
+  {
+    const auto second = start("1", "3", split), first = start("0", "2", split);
+    EXPECT_TRUE(refused(first->wait(), 2, "rank 1 was started as one of 3 and rank 0 as one of 2"));
+    EXPECT_TRUE(refused(second->wait(), 2, "rank 1 was started as one of 3"));
+  }
+  {
+    const auto second = start("1", "2", {}), first = start("0", "2", split);
+    EXPECT_TRUE(refused(second->wait(), 2, "rank 0 was started with --split-sequence"));
+    first->send(SIGINT);
+    EXPECT_EQ(first->wait().code, 130) << "waiting for a rank that does not come can be interrupted";
+  }
   EXPECT_EQ(slurp(folder.path("two.jsonl")), "");
 }
 
@@ -166,6 +180,8 @@ TEST(SplitSequence, RefusesInOneLineWhatCannotBeSplit) {
   EXPECT_TRUE(refuses(with({"run", "recall-softmax-nape", "--probe", "prefix"}, jobs), "no statistics of prefixes"));
   EXPECT_TRUE(refuses(with({"run", "recall-softmax-nape", "--device", "cuda"}, jobs), "leave out --device"));
   EXPECT_TRUE(refuses({"run", "recall-softmax-nape", "--split-sequence"}, "add --jobs N"));
+  EXPECT_TRUE(refuses(with({"run", "lm-softmax-nape", "--tasks", "text", "--text", "/dev/null"}, jobs),
+                      "'/dev/null' is no regular file"));
   EXPECT_TRUE(refuses(with({"run", "recall-softmax-nape", "--shard", "1/2", "-o", "x"}, jobs), "--shard"));
 }
 
