@@ -63,14 +63,13 @@ under_valgrind() {
 readonly skipped=77
 
 
-# Without loops over thousands of damaged files, simulated checks and megabytes of output: these take minutes here, and run
+# Without loops over thousands of damaged files and megabytes of output: these take minutes here, and run
 # under AddressSanitizer too.
 memcheck_filter() {
   case "$1" in
     record) echo '-ReadRecords.ReportsATailTornAtAnyByte' ;;
     checkpoint) echo '-Safetensors.RandomDamageNeverCrashes' ;;
     exec) echo '-Program.ALargeRequestAndMuchOnStandardErrorDoNotBlockEachOther' ;;
-    verdict) echo '-ThemeJ.J8*:Simulation.*' ;;
     *) echo '*' ;;
   esac
 }
@@ -79,7 +78,7 @@ check_memcheck() {
   command -v valgrind >/dev/null || return "$skipped"
   local found=0 room
   local leaks=(--leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite)
-  for room in base record checkpoint dist exec recipe verdict; do
+  for room in base record checkpoint dist exec recipe; do
     under_valgrind "memcheck: $room" "${leaks[@]}" "build/release/bin/lenbench_${room}_tests" --gtest_brief=1 \
       --gtest_filter="$(memcheck_filter "$room")" || found=1
   done
