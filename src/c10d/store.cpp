@@ -1,7 +1,10 @@
 // TCPStore with its failures as Errors.
 #include "c10d/store.h"
 
+#include <c10/util/Logging.h>
+
 #include <chrono>
+#include <cstdlib>
 #include <vector>
 
 #include "base/error.h"
@@ -61,6 +64,11 @@ void TcpStore::erase(const std::string& key) {
   guarded([&] { store_->deleteKey(prefix_ + key); });
 }
 
-std::unique_ptr<SharedStore> connect_store(const StoreAddress& address) { return std::make_unique<TcpStore>(address); }
+std::unique_ptr<SharedStore> connect_store(const StoreAddress& address) {
+  // Failures arrive as exceptions, and become one line each; torch's own log would say them in thirty.
+  setenv("TORCH_CPP_LOG_LEVEL", "FATAL", 0);
+  c10::initLogging();
+  return std::make_unique<TcpStore>(address);
+}
 
 }  // namespace lenbench

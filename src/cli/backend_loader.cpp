@@ -28,8 +28,6 @@ std::vector<std::string> candidates() {
 }  // namespace
 
 std::unique_ptr<Backend> load_backend() {
-  // Failures of LibTorch arrive as exceptions, and become one line each; its own log would say them in thirty.
-  setenv("TORCH_CPP_LOG_LEVEL", "FATAL", 0);
   const std::vector<std::string> paths = candidates();
   for (const std::string& path : paths) {
     std::error_code ignored;

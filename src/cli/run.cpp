@@ -77,15 +77,15 @@ class Run : public Command {
       throw Error("'run' does not expect '" + extra.front() + "' after the checkpoint; see 'lenbench run --help'");
     }
     files_.insert(files_.end(), extra.begin(), extra.end());
+    if (split_sequence_) {
+      if (!data_.empty()) require_regular(data_, "--data");
+      for (const std::string& file : files_) require_regular(file, "--text");
+    }
     require_values(parsed, {{"--transform", transform_}, {"--alpha", alpha_}, {"--rope-scaling", rope_scaling_}});
     SessionRequest request = read_request(parsed);
     request.choice = choice(parsed);
     if (probe_.empty() && !request.choice.is_checkpoint()) request.run.probe = ProbeRows::kNone;
-    if (split_sequence_) {
-      require_splittable(request);
-      if (!data_.empty()) require_regular(data_, "--data");
-      for (const std::string& file : files_) require_regular(file, "--text");
-    }
+    if (split_sequence_) require_splittable(request);
     if (dry_run_) {
       if (json_) throw Error("--dry-run prints no Records: leave --json out");
       print_out(dry_run_text(request, describe_unloaded(request.choice, request.open)));
@@ -108,8 +108,9 @@ class Run : public Command {
   // A pipe gives its bytes to one of the ranks only.
   static void require_regular(const std::string& path, const char* flag) {
     if (std::filesystem::is_regular_file(path)) return;
-    throw Error(fmt::format("{} '{}' is no regular file, and every rank of --split-sequence reads it: write it to a file",
-                            flag, printable(path)));
+    throw Error(
+        fmt::format("{} '{}' is no regular file, and every rank of --split-sequence reads it: write it to a file", flag,
+                    printable(path)));
   }
 
   SessionRequest read_request(const Parsed& parsed) {

@@ -9,6 +9,7 @@
 #include "cli/run_ranks.h"
 #include "cli/terminal.h"
 #include "cli/train_session.h"
+#include "dist/meeting.h"
 
 namespace lenbench::cli {
 namespace {

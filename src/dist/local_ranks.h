@@ -25,7 +25,7 @@ struct EndedRank {
   pid_t pid = 0;
   bool killed = false;       // by a signal
   bool interrupted = false;  // it ended after an interrupt of its own
-  std::string how;      // "killed by signal 9", "exit code 3: ITS LAST LINE"; empty: exit code 0, or an interrupt's
+  std::string how;  // "killed by signal 9", "exit code 3: ITS LAST LINE"; empty: exit code 0, or an interrupt's
 };
 
 // Started ranks die with this process, whatever ends it, and none outlives this object.

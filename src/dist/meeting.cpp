@@ -14,7 +14,9 @@ namespace lenbench {
 namespace {
 
 constexpr auto kLookEvery = std::chrono::milliseconds(20);
+constexpr auto kFarewell = std::chrono::seconds(2);
 constexpr const char* kVerdict = "meeting/verdict";
+constexpr const char* kReaders = "meeting/readers";
 
 std::string key_of(int rank) { return "meeting/rank/" + std::to_string(rank); }
 
@@ -64,10 +66,10 @@ bool meet(const Membership& member, const MeetingTerms& terms, const MeetingOpti
   store.set(key_of(member.rank), written(member.world, terms));
   if (member.rank != 0) {
     // A little longer, as rank 0 says more of who is missing.
-    const auto verdict =
-        wait_for([&] { return store.get(kVerdict); }, options, until + std::chrono::milliseconds(500));
+    const auto verdict = wait_for([&] { return store.get(kVerdict); }, options, until + std::chrono::milliseconds(500));
     if (stopped(options)) return false;
     if (!verdict) throw_missing(options, 0, member.world);
+    store.add(kReaders, 1);
     if (!verdict->empty()) throw Error(*verdict);
     return true;
   }
@@ -85,8 +87,14 @@ bool meet(const Membership& member, const MeetingTerms& terms, const MeetingOpti
   }
   if (!refusal.empty()) refusal += ": give all ranks the same command line, checkpoint and program";
   store.set(kVerdict, refusal);
-  if (!refusal.empty()) throw Error(refusal);
-  return true;
+  if (refusal.empty()) return true;
+  // The store ends with this process: the others are to read it first.
+  const auto all_read = [&]() -> std::optional<bool> {
+    if (store.add(kReaders, 0) >= member.world - 1) return true;
+    return std::nullopt;
+  };
+  wait_for(all_read, options, std::chrono::steady_clock::now() + kFarewell);
+  throw Error(refusal);
 }
 
 void refuse_meeting(SharedStore& store) {

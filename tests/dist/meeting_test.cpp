@@ -34,9 +34,8 @@ std::string outcome(SharedStore& store, int rank, int world, const MeetingTerms&
 
 std::future<std::string> begin(SharedStore& store, int rank, int world, const MeetingTerms& terms,
                                const MeetingOptions& options = soon()) {
-  return std::async(std::launch::async, [&store, rank, world, terms, options] {
-    return outcome(store, rank, world, terms, options);
-  });
+  return std::async(std::launch::async,
+                    [&store, rank, world, terms, options] { return outcome(store, rank, world, terms, options); });
 }
 
 TEST(Meeting, AllComeWithTheSameTerms) {
