@@ -62,7 +62,6 @@ under_valgrind() {
 
 readonly skipped=77
 
-
 # Without loops over thousands of damaged files and megabytes of output: these take minutes here, and run
 # under AddressSanitizer too.
 memcheck_filter() {

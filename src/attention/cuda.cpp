@@ -27,6 +27,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "attention/kernel_autograd.h"
 #include "attention/reference.h"
 #include "attention/row_stats.h"
 #include "attention/streaming.h"
@@ -129,40 +130,28 @@ at::Tensor run_kernels(const KernelInputs& inputs, const kernels::RowStats& stat
 
 class CudaAttention : public torch::autograd::Function<CudaAttention> {
  public:
-  // As FusedAttention (streaming.cpp): alpha_minus_one_H is empty where alpha is fixed.
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& q_BHQD,
-                            const at::Tensor& k_BGKD, const at::Tensor& v_BGKD, const at::Tensor& alpha_minus_one_H,
+                            const at::Tensor& k_BGKD, const at::Tensor& v_BGKD, const at::Tensor& learnt_alpha_H,
                             const at::Tensor& visible_BQ, const at::Tensor& slopes_H, const at::Tensor& alphas_H) {
     const KernelInputs inputs{q_BHQD, k_BGKD, v_BGKD, visible_BQ, slopes_H, alphas_H};
     const at::Tensor states = at::empty({q_BHQD.size(0), q_BHQD.size(1), q_BHQD.size(2), 3},
                                         q_BHQD.options().dtype(at::kDouble).requires_grad(false));
     const at::Tensor out = run_kernels(inputs, {}, states.data_ptr<double>());
-    context->save_for_backward({q_BHQD, k_BGKD, v_BGKD, visible_BQ, slopes_H, alphas_H, states});
-    context->saved_data["learns_alpha"] = alpha_minus_one_H.numel() > 0;
+    keep_for_backward(context, inputs, learnt_alpha_H, states);
     return out;
   }
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  torch::autograd::variable_list gradients) {
-    const auto saved = context->get_saved_variables();
-    const KernelInputs inputs{saved[0], saved[1], saved[2], saved[3], saved[4], saved[5]};
-    const OnDevice guard(inputs.q_BHQD);
-    const kernels::Problem<float> problem = kernel_problem<float>(inputs);
-    const at::Tensor dout = unit_channel_stride(gradients[0]);
-    const at::Tensor dq = at::empty(inputs.q_BHQD.sizes(), dout.options());
-    const at::Tensor dk = at::empty(inputs.k_BGKD.sizes(), dout.options());
-    const at::Tensor dv = at::empty(inputs.v_BGKD.sizes(), dout.options());
-    at::Tensor dalphas;
-    kernels::Gradients<float> to{kernel_view<float>(dq), kernel_view<float>(dk), kernel_view<float>(dv), nullptr,
-                                 nullptr};
-    if (context->saved_data["learns_alpha"].toBool()) {
-      dalphas = at::empty({problem.heads}, dout.options());
-      to.dalphas = dalphas.data_ptr<float>();
-    }
-    const std::int64_t bytes = kernels::attend_cuda_backward_scratch_bytes(problem);
-    kernels::attend_cuda_backward(problem, kernel_view<const float>(dout), saved[6].const_data_ptr<double>(), to,
-                                  scratch(bytes, dout).data_ptr(), bytes, nullptr);
-    return {dq, dk, dv, dalphas, {}, {}, {}};
+    const OnDevice guard(gradients[0]);
+    return kernel_gradients<float>(context, gradients[0],
+                                   [](const kernels::Problem<float>& problem, const at::Tensor& dout,
+                                      const at::Tensor& states, const kernels::Gradients<float>& to) {
+                                     const std::int64_t bytes = kernels::attend_cuda_backward_scratch_bytes(problem);
+                                     kernels::attend_cuda_backward(problem, kernel_view<const float>(dout),
+                                                                   states.const_data_ptr<double>(), to,
+                                                                   scratch(bytes, dout).data_ptr(), bytes, nullptr);
+                                   });
   }
 };
 
@@ -193,17 +182,13 @@ at::Tensor attend_cuda(const AttendRequest& request) {
   if (softmax) {
     out = softmax_by_parts(inputs, request.slopes, [&](const KernelInputs& part) {
       if (!gradient) return run_kernels(part, {}, nullptr);
-      return CudaAttention::apply(part.q_BHQD, part.k_BGKD, part.v_BGKD,
-                                  at::empty({0}, part.q_BHQD.options().requires_grad(false)), part.visible_BQ,
+      return CudaAttention::apply(part.q_BHQD, part.k_BGKD, part.v_BGKD, learnt_alpha(request, part), part.visible_BQ,
                                   part.slopes_H, part.alphas_H);
     });
     if (request.stats) statistics = statistics_of(inputs, sources);
   } else if (gradient) {
-    const at::Tensor& learned = request.normalizer.alpha_minus_one_H;
-    out =
-        CudaAttention::apply(inputs.q_BHQD, inputs.k_BGKD, inputs.v_BGKD,
-                             learned.defined() ? learned : at::empty({0}, inputs.q_BHQD.options().requires_grad(false)),
-                             inputs.visible_BQ, inputs.slopes_H, inputs.alphas_H);
+    out = CudaAttention::apply(inputs.q_BHQD, inputs.k_BGKD, inputs.v_BGKD, learnt_alpha(request, inputs),
+                               inputs.visible_BQ, inputs.slopes_H, inputs.alphas_H);
   }
   if (!softmax && (request.stats || !gradient)) {
     const at::NoGradGuard no_grad;

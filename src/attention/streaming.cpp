@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "attention/cuda.h"
-#include "attention/kernel_inputs.h"
+#include "attention/kernel_autograd.h"
 #include "attention/reference.h"
 #include "attention/row_stats.h"
 #include "kernels/attention_kernels.h"
@@ -27,48 +27,33 @@ namespace {
 template <typename T>
 class FusedAttention : public torch::autograd::Function<FusedAttention<T>> {
  public:
-  // alpha_minus_one_H is empty where alpha is fixed (autograd takes no undefined inputs); inputs.alphas_H holds the
-  // values.
   static at::Tensor forward(torch::autograd::AutogradContext* context, const at::Tensor& q_BHQD,
-                            const at::Tensor& k_BGKD, const at::Tensor& v_BGKD, const at::Tensor& alpha_minus_one_H,
+                            const at::Tensor& k_BGKD, const at::Tensor& v_BGKD, const at::Tensor& learnt_alpha_H,
                             const at::Tensor& visible_BQ, const at::Tensor& slopes_H, const at::Tensor& alphas_H) {
     const KernelInputs inputs{q_BHQD, k_BGKD, v_BGKD, visible_BQ, slopes_H, alphas_H};
     const kernels::Problem<T> problem = kernel_problem<T>(inputs);
     const at::Tensor out = at::empty(q_BHQD.sizes(), q_BHQD.options());
     const at::Tensor saved = at::empty({kernels::training_saved_size(problem)}, q_BHQD.options());
     kernels::attend_forward<T>(problem, kernel_view<T>(out), saved.data_ptr<T>());
-    context->save_for_backward({q_BHQD, k_BGKD, v_BGKD, visible_BQ, slopes_H, alphas_H, saved});
-    context->saved_data["learns_alpha"] = alpha_minus_one_H.numel() > 0;
+    keep_for_backward(context, inputs, learnt_alpha_H, saved);
     return out;
   }
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  torch::autograd::variable_list gradients) {
-    const auto saved = context->get_saved_variables();
-    const KernelInputs inputs{saved[0], saved[1], saved[2], saved[3], saved[4], saved[5]};
-    const kernels::Problem<T> problem = kernel_problem<T>(inputs);
-    const at::Tensor dout = unit_channel_stride(gradients[0]);
-    const at::Tensor dq = at::empty(inputs.q_BHQD.sizes(), dout.options());
-    const at::Tensor dk = at::empty(inputs.k_BGKD.sizes(), dout.options());
-    const at::Tensor dv = at::empty(inputs.v_BGKD.sizes(), dout.options());
-    at::Tensor dalphas;
-    kernels::Gradients<T> out{kernel_view<T>(dq), kernel_view<T>(dk), kernel_view<T>(dv), nullptr, nullptr};
-    if (context->saved_data["learns_alpha"].toBool()) {
-      dalphas = at::empty({problem.heads}, dout.options());
-      out.dalphas = dalphas.template data_ptr<T>();
-    }
-    kernels::attend_backward<T>(problem, kernel_view<const T>(dout), saved[6].template data_ptr<T>(), out);
-    return {dq, dk, dv, dalphas, {}, {}, {}};
+    return kernel_gradients<T>(context, gradients[0],
+                               [](const kernels::Problem<T>& problem, const at::Tensor& dout, const at::Tensor& saved,
+                                  const kernels::Gradients<T>& to) {
+                                 kernels::attend_backward<T>(problem, kernel_view<const T>(dout),
+                                                             saved.template data_ptr<T>(), to);
+                               });
   }
 };
 
 at::Tensor train(const AttendRequest& request, const KernelInputs& inputs) {
-  const bool learns_alpha =
-      request.normalizer.kind == Normalizer::Kind::kEntmax && request.normalizer.alpha_minus_one_H.defined();
-  const at::Tensor alpha_minus_one_H = learns_alpha ? request.normalizer.alpha_minus_one_H
-                                                    : at::empty({0}, inputs.q_BHQD.options().requires_grad(false));
+  const at::Tensor learnt_alpha_H = learnt_alpha(request, inputs);
   const auto apply = [&](auto zero) {
-    return FusedAttention<decltype(zero)>::apply(inputs.q_BHQD, inputs.k_BGKD, inputs.v_BGKD, alpha_minus_one_H,
+    return FusedAttention<decltype(zero)>::apply(inputs.q_BHQD, inputs.k_BGKD, inputs.v_BGKD, learnt_alpha_H,
                                                  inputs.visible_BQ, inputs.slopes_H, inputs.alphas_H);
   };
   return inputs.q_BHQD.scalar_type() == at::kDouble ? apply(double{}) : apply(float{});

@@ -53,7 +53,7 @@ void add_heads(const std::vector<HeadMeans>& means, Probe& probe, std::vector<He
 void add_probe(const Record& record, Probe& probe) {
   const Measurement& measured = record.measurement;
   if (measured.probe_rows.empty()) return;
-  probe.rows = measured.probe_rows.empty() ? ProbeRows::kNone : parse_probe_rows(measured.probe_rows);
+  probe.rows = parse_probe_rows(measured.probe_rows);
   probe.num_layers = record.part->num_layers;
   probe.num_heads = record.part->num_heads;
   add_heads(measured.heads, probe, probe.heads);

@@ -16,8 +16,6 @@
 
 namespace lenbench {
 
-namespace {}  // namespace
-
 // A Cell, or an item of one.
 struct Runner::Work {
   const Cell* cell = nullptr;

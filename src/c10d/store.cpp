@@ -4,7 +4,7 @@
 #include <c10/util/Logging.h>
 
 #include <chrono>
-#include <cstdlib>
+#include <mutex>
 #include <vector>
 
 #include "base/error.h"
@@ -66,8 +66,8 @@ void TcpStore::erase(const std::string& key) {
 
 std::unique_ptr<SharedStore> connect_store(const StoreAddress& address) {
   // Failures arrive as exceptions, and become one line each; torch's own log would say them in thirty.
-  setenv("TORCH_CPP_LOG_LEVEL", "FATAL", 0);
-  c10::initLogging();
+  static std::once_flag quiet;
+  std::call_once(quiet, [] { FLAGS_caffe2_log_level = c10::GLOG_FATAL; });
   return std::make_unique<TcpStore>(address);
 }
 

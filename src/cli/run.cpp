@@ -107,7 +107,8 @@ class Run : public Command {
 
   // A pipe gives its bytes to one of the ranks only.
   static void require_regular(const std::string& path, const char* flag) {
-    if (std::filesystem::is_regular_file(path)) return;
+    std::error_code ignored;
+    if (!std::filesystem::exists(path, ignored) || std::filesystem::is_regular_file(path, ignored)) return;
     throw Error(
         fmt::format("{} '{}' is no regular file, and every rank of --split-sequence reads it: write it to a file", flag,
                     printable(path)));

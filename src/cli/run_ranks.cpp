@@ -12,7 +12,6 @@
 #include <thread>
 #include <vector>
 
-#include "base/build_info.h"
 #include "base/error.h"
 #include "base/names.h"
 #include "cli/terminal.h"
@@ -37,10 +36,6 @@ std::vector<std::string> own_words() {
 }
 
 }  // namespace
-
-std::pair<std::string, std::string> program_term() {
-  return {"the program", fmt::format("{} {}", version(), commit())};
-}
 
 RunRanks::RunRanks(int jobs) {
   if (jobs == 0) return;

@@ -6,7 +6,6 @@
 #include <mutex>
 #include <string>
 #include <thread>
-#include <utility>
 
 #include "bench/backend.h"
 #include "bench/shared_store.h"
@@ -19,9 +18,6 @@ namespace lenbench::cli {
 inline std::string what_is_kept(bool has_output) {
   return has_output ? "; the same command resumes" : "; nothing is kept without -o FILE";
 }
-
-// The build, which all ranks of a meeting must have in common.
-std::pair<std::string, std::string> program_term();
 
 class RunRanks {
  public:

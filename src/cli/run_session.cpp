@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/numbers.h"
+#include "bench/answer_terms.h"
 #include "cli/backend_loader.h"
 #include "cli/interrupt.h"
 #include "cli/record_output.h"
@@ -167,17 +168,6 @@ RunSummary run_shared(const RunPlan& plan, const RunOptions& options, OpenModel&
   return summary;
 }
 
-// What all ranks of a split sequence must have in common.
-MeetingTerms terms_of(const ModelChoice& choice, const OpenOptions& open) {
-  return {program_term(),
-          {"the SHA-256 of the checkpoint", choice.sha256},
-          {"--dtype", open.dtype},
-          {"--attention-path", open.attention_path},
-          {"--transform", open.transform},
-          {"--alpha", open.alpha},
-          {"--rope-scaling", open.rope_scaling}};
-}
-
 // Rank 0 measures as if it were alone: its model asks the others.
 RunSummary run_split(const RunPlan& plan, const RunOptions& options, Predictor& predictor, const RankWatch& watch,
                      const std::string& ending, const Runner::Sink& sink, const Runner::Progress& progress) {
@@ -251,7 +241,7 @@ SessionResult measure_session(const SessionRequest& request) {
     store = ranks.connect(*backend);
     open.split = ranks.membership(*store);
     const MeetingOptions meeting{.stop = stop, .note = print_note};
-    if (!meet(open.split, terms_of(request.choice, open), meeting)) return {{}, true, ranks.leads()};
+    if (!meet(open.split, answer_terms(request.choice.sha256, open), meeting)) return {{}, true, ranks.leads()};
     if (!ranks.leads()) return {{}, !backend->follow(request.choice.path, open, stop), false};
   }
   OpenModel model = open_model(request.choice, open);

@@ -1,6 +1,7 @@
 // `lenbench train`: a checkpoint from a recipe.
 #include "base/error.h"
 #include "base/numbers.h"
+#include "bench/answer_terms.h"
 #include "cli/backend_loader.h"
 #include "cli/command.h"
 #include "cli/flag_set.h"
@@ -30,7 +31,7 @@ class Train : public Command {
   }
 
   // What all ranks must have in common.
-  static MeetingTerms terms_of(const TrainOptions& options) {
+  static Terms terms_of(const TrainOptions& options) {
     return {program_term(),
             {"the recipe", options.recipe_path},
             {"--dtype", options.dtype},

@@ -20,16 +20,16 @@ constexpr const char* kReaders = "meeting/readers";
 
 std::string key_of(int rank) { return "meeting/rank/" + std::to_string(rank); }
 
-std::string written(int world, const MeetingTerms& terms) { return nlohmann::json({world, terms}).dump(); }
+std::string written(int world, const Terms& terms) { return nlohmann::json({world, terms}).dump(); }
 
 // Empty: the same.
-std::string difference(const std::string& theirs, int rank, int world, const MeetingTerms& terms) {
+std::string difference(const std::string& theirs, int rank, int world, const Terms& terms) {
   const nlohmann::json read = nlohmann::json::parse(theirs);
   const int other_world = read.at(0);
   if (other_world != world) {
     return fmt::format("rank {} was started as one of {} and rank 0 as one of {}", rank, other_world, world);
   }
-  const auto other = read.at(1).get<MeetingTerms>();
+  const auto other = read.at(1).get<Terms>();
   for (std::size_t i = 0; i < terms.size(); ++i) {
     if (i < other.size() && other[i] == terms[i]) continue;
     const std::string value = i < other.size() ? other[i].second : "";
@@ -39,19 +39,18 @@ std::string difference(const std::string& theirs, int rank, int world, const Mee
   return "";
 }
 
+bool stopped(const MeetingOptions& options) { return options.stop != nullptr && options.stop->load(); }
+
 // Calls look() until it gives a value, a stop, or `until`.
 template <typename Look>
 auto wait_for(const Look& look, const MeetingOptions& options, std::chrono::steady_clock::time_point until)
     -> decltype(look()) {
   for (;;) {
     if (auto found = look()) return found;
-    if (options.stop != nullptr && options.stop->load()) return std::nullopt;
-    if (std::chrono::steady_clock::now() >= until) return std::nullopt;
+    if (stopped(options) || std::chrono::steady_clock::now() >= until) return std::nullopt;
     std::this_thread::sleep_for(kLookEvery);
   }
 }
-
-bool stopped(const MeetingOptions& options) { return options.stop != nullptr && options.stop->load(); }
 
 [[noreturn]] void throw_missing(const MeetingOptions& options, int rank, int world) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(options.patience).count();
@@ -60,7 +59,7 @@ bool stopped(const MeetingOptions& options) { return options.stop != nullptr && 
 
 }  // namespace
 
-bool meet(const Membership& member, const MeetingTerms& terms, const MeetingOptions& options) {
+bool meet(const Membership& member, const Terms& terms, const MeetingOptions& options) {
   SharedStore& store = *member.store;
   const auto start = std::chrono::steady_clock::now(), until = start + options.patience;
   store.set(key_of(member.rank), written(member.world, terms));

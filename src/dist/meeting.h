@@ -5,15 +5,11 @@
 #include <chrono>
 #include <functional>
 #include <string>
-#include <utility>
-#include <vector>
 
+#include "bench/answer_terms.h"
 #include "bench/shared_store.h"
 
 namespace lenbench {
-
-// What must be the same on all ranks: name and value, the name as a reader would look for it ("--dtype").
-using MeetingTerms = std::vector<std::pair<std::string, std::string>>;
 
 struct MeetingOptions {
   const std::atomic<bool>* stop = nullptr;
@@ -24,7 +20,7 @@ struct MeetingOptions {
 
 // Returns true on every rank once all `member.world` are there with the same terms, false after a stop. Throws Error
 // where terms or the number of ranks differ, the same line on each, and Error(kNotMeasured) where a rank does not come.
-bool meet(const Membership& member, const MeetingTerms& terms, const MeetingOptions& options);
+bool meet(const Membership& member, const Terms& terms, const MeetingOptions& options);
 
 // Rank 0 of a run that needs no meeting: ranks that come to one are told so.
 void refuse_meeting(SharedStore& store);

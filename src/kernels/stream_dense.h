@@ -9,9 +9,9 @@ namespace lenbench::kernels::LENBENCH_KERNEL_VARIANT {
 struct ThresholdSums {
   LaneSum<float> weights, slopes, count;
 
-  // Adds what terms(j, weight, slope) gives for keys begin .. end - 1, few enough for one run of fp32, to vector g.
+  // Vector g of a new run of fp32: what terms(j, weight, slope) gives for keys begin .. end - 1. flush() ends the run.
   template <Shape kShape, typename Terms>
-  void add(std::int64_t begin, std::int64_t end, int g, const Terms& terms) {
+  void begin_run(std::int64_t begin, std::int64_t end, int g, const Terms& terms) {
     // Copies: sums in memory would be written and read again for every key.
     Vec<float> sum = {}, slope_sum = {}, positive = {};
 #pragma GCC unroll 2
@@ -79,7 +79,7 @@ inline void score_keys(const StreamHead& head, const QueryTile& tile, std::int64
     for (int g = 0; g < 2; ++g) {
       Vec<float> best = top[g];
       const Vec<float> guess_top = guess.top[g], guess_value = guess.value[g];
-      sums.add<kShape>(run, run_end, g, [&](std::int64_t key, Vec<float>& weight, Vec<float>& slope) {
+      sums.begin_run<kShape>(run, run_end, g, [&](std::int64_t key, Vec<float>& weight, Vec<float>& slope) {
         const Vec<float> score = load<float>(scratch.list_scores + key * kRows + g * kWidth);
         best = larger(score, best);
         entmax_terms<float, kShape>(larger((score - guess_top) * norm.scale - guess_value, Vec<float>{}), norm.beta,
@@ -167,7 +167,7 @@ inline void solve_dense(const Normalizer<float>& norm, DenseTile& at) {
       const std::int64_t end = begin + kSumChunk < at.tile.most ? begin + kSumChunk : at.tile.most;
       for (int g = 0; g < 2; ++g) {
         const Vec<float> top = at.top[g], high = at.high[g], low = at.low[g];
-        sums.add<kShape>(begin, end, g, [&](std::int64_t j, Vec<float>& weight, Vec<float>& slope) {
+        sums.begin_run<kShape>(begin, end, g, [&](std::int64_t j, Vec<float>& weight, Vec<float>& slope) {
           shifted_terms<float, kShape>((load<float>(scores + j * kRows + g * kWidth) - top) * norm.scale, high, low,
                                        norm.beta, weight, slope);
         });
@@ -210,7 +210,7 @@ inline void weigh_keys(const StreamHead& head, std::int64_t first, std::int64_t 
           store<float>(weights + place, weight);
           sum += weight;
           alive -= (Int<float>)(weight > Vec<float>{});
-          if constexpr (kLog) log += weight * log_near(larger(weight, splat<float>(Simd<float>::kTiny)));
+          if constexpr (kLog) log += weight * log_near(weight);
         }
         at.sums.part[g] = sum;
         at.logs.part[g] = log;

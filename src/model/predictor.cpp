@@ -14,10 +14,10 @@
 #include <cmath>
 #include <new>
 
-#include "base/build_info.h"
 #include "base/error.h"
 #include "base/names.h"
 #include "base/text.h"
+#include "bench/answer_terms.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/inference_change.h"
 #include "checkpoint/memory.h"
@@ -348,16 +348,6 @@ DecoderConfig inference_config(const Checkpoint& checkpoint, const OpenOptions& 
 
 namespace {
 
-// What must not differ between ranks that answer together.
-std::string all_that_matters(const PredictorInfo& info, const OpenOptions& options) {
-  std::string text = commit();
-  for (const std::string& part : {info.checkpoint_sha256, options.dtype, options.attention_path, options.transform,
-                                  options.alpha, options.rope_scaling}) {
-    text += "\n" + part;
-  }
-  return text;
-}
-
 void require_splittable(const Checkpoint& checkpoint, const c10::Device& device) {
   if (checkpoint.config().item_classes > 0) {
     throw Error("'" + checkpoint.name() + "' is a model of sets: it has no sequence to split over ranks");
@@ -383,7 +373,8 @@ std::unique_ptr<ModelPredictor> open_model_predictor(const std::string& checkpoi
   info.train_length = checkpoint.origin().train_length;
   const std::int64_t weights_bytes = converted_bytes(checkpoint, static_cast<std::int64_t>(at::elementSize(dtype)));
   std::unique_ptr<TextRanks> ranks;
-  if (options.split.world > 1) ranks = std::make_unique<TextRanks>(options.split, all_that_matters(info, options));
+  if (options.split.world > 1)
+    ranks = std::make_unique<TextRanks>(options.split, answer_terms(info.checkpoint_sha256, options));
   return std::make_unique<ModelPredictor>(std::move(model), std::move(info), path, weights_bytes, std::move(ranks));
 }
 

@@ -59,8 +59,10 @@ std::vector<Sample> read(const Integers& values, ProbeRows& rows) {
 
 }  // namespace
 
-TextRanks::TextRanks(const Membership& member, const std::string& model) : exchange_(make_exchange(member, kPatience)) {
-  const std::string digest = sha256_hex(model);
+TextRanks::TextRanks(const Membership& member, const Terms& terms) : exchange_(make_exchange(member, kPatience)) {
+  std::string text;
+  for (const auto& [name, value] : terms) text += name + "\n" + value + "\n";
+  const std::string digest = sha256_hex(text);
   Integers first(digest.begin(), digest.end());
   broadcast(*exchange_, first);
   if (std::equal(first.begin(), first.end(), digest.begin(), digest.end())) return;

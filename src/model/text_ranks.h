@@ -4,10 +4,9 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
-#include "bench/backend.h"
+#include "bench/answer_terms.h"
 #include "bench/predictor.h"
 #include "c10d/exchange.h"
 #include "model/judge.h"
@@ -19,8 +18,8 @@ namespace lenbench {
 // throw RankLost.
 class TextRanks {
  public:
-  // `model` says all that answers depend on. Throws Error on a rank whose model is not that of rank 0.
-  TextRanks(const Membership& member, const std::string& model);
+  // Throws Error on a rank whose terms (answer_terms.h) are not those of rank 0.
+  TextRanks(const Membership& member, const Terms& terms);
 
   bool leads() const { return exchange_->rank() == 0; }
   int rank() const { return exchange_->rank(); }

@@ -104,15 +104,7 @@ TEST(Jobs, AnInterruptStopsAllAndTheSameCommandResumes) {
   const std::string path = folder.path("r.jsonl");
   const Words run = {"run",       "sleepy:4", "--lengths", "256,1024", "--batch", "1",
                      "--samples", "400",      "--jobs",    "2",        "-o",      path};
-  Child child(run);
-  const bool begun = wait_until([&] { return lines_of(slurp(path)).size() == 1; }, 30);
-  const std::vector<pid_t> workers = children_of(child.pid());
-  child.send(SIGINT);
-  const Outcome outcome = child.wait(20);
-  ASSERT_TRUE(begun);
-  EXPECT_EQ(outcome.code, 130) << outcome.err;
-  EXPECT_NE(outcome.err.find("stopped; the same command resumes from"), std::string::npos) << outcome.err;
-  for (const pid_t worker : workers) EXPECT_FALSE(lives(worker));
+  expect_an_interrupt_stops_all(run, path);
   EXPECT_EQ(lenbench(run).code, 0);
   EXPECT_EQ(lines_of(slurp(path)).size(), 2U);
 }
@@ -120,18 +112,7 @@ TEST(Jobs, AnInterruptStopsAllAndTheSameCommandResumes) {
 TEST(Jobs, RanksOfALauncherShareTheWork) {
   const TempFolder folder;
   const Words run = with(kSleepy, {"--samples", "100", "-o", folder.path("r.jsonl")});
-  Surroundings where;
-  where.environment = {{"WORLD_SIZE", "2"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", std::to_string(free_port())}};
-  const auto rank = [&](const char* number) {
-    Surroundings own = where;
-    own.environment["RANK"] = own.environment["LOCAL_RANK"] = number;
-    return own;
-  };
-  Child second(run, rank("1")), first(run, rank("0"));
-  const Outcome led = first.wait(), joined = second.wait();
-  EXPECT_EQ(led.code, 0) << led.err;
-  EXPECT_EQ(joined.code, 0) << joined.err;
-  EXPECT_EQ(joined.out + joined.err, "") << "rank 0 alone speaks";
+  expect_both_ranks_run(run, {});
   const std::vector<std::string> lines = sorted_lines(folder.path("r.jsonl"));
   ASSERT_EQ(lines.size(), 2U);
   EXPECT_EQ(nlohmann::json::parse(lines[1])["outcomes"], std::string(100, '1'));

@@ -1,6 +1,7 @@
 // What tests of several processes look at.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -38,6 +39,38 @@ inline int free_port() {
   getsockname(file, reinterpret_cast<sockaddr*>(&address), &size);
   close(file);
   return ntohs(address.sin_port);
+}
+
+// `where`, as a launcher starts rank `number` of `world` whose rank 0 listens at `port`.
+inline Surroundings launched(Surroundings where, const char* number, const char* world, int port) {
+  where.environment["RANK"] = where.environment["LOCAL_RANK"] = number;
+  where.environment["WORLD_SIZE"] = world;
+  where.environment["MASTER_ADDR"] = "127.0.0.1";
+  where.environment["MASTER_PORT"] = std::to_string(port);
+  return where;
+}
+
+// Both ranks of a launcher end with 0, and rank 0 alone speaks.
+inline void expect_both_ranks_run(const Words& run, const Surroundings& where) {
+  const int port = free_port();
+  Child second(run, launched(where, "1", "2", port)), first(run, launched(where, "0", "2", port));
+  const Outcome led = first.wait(), joined = second.wait();
+  EXPECT_EQ(led.code, 0) << led.err;
+  EXPECT_EQ(joined.code, 0) << joined.err;
+  EXPECT_EQ(joined.out + joined.err, "") << "rank 0 alone speaks";
+}
+
+// An interrupt after the first Record, of which `path` then holds one, ends `run` and all it started.
+inline void expect_an_interrupt_stops_all(const Words& run, const std::string& path, const Surroundings& where = {}) {
+  Child child(run, where);
+  const bool begun = wait_until([&] { return lines_of(slurp(path)).size() == 1; }, 60);
+  const std::vector<pid_t> workers = children_of(child.pid());
+  child.send(SIGINT);
+  const Outcome outcome = child.wait(30);
+  ASSERT_TRUE(begun);
+  EXPECT_EQ(outcome.code, 130) << outcome.err;
+  EXPECT_NE(outcome.err.find("stopped; the same command resumes from"), std::string::npos) << outcome.err;
+  for (const pid_t worker : workers) EXPECT_FALSE(lives(worker));
 }
 
 }  // namespace lenbench::cli_test

@@ -101,36 +101,14 @@ TEST(SplitSequence, AnInterruptStopsAllAfterTheBatch) {
                      "--split-sequence",
                      "-o",
                      path};
-  Child child(run, bundled());
-  const bool begun = wait_until([&] { return lines_of(slurp(path)).size() == 1; }, 60);
-  const std::vector<pid_t> workers = children_of(child.pid());
-  child.send(SIGINT);
-  const Outcome outcome = child.wait(30);
-  ASSERT_TRUE(begun);
-  EXPECT_EQ(outcome.code, 130) << outcome.err;
-  EXPECT_NE(outcome.err.find("stopped; the same command resumes from"), std::string::npos) << outcome.err;
-  for (const pid_t worker : workers) EXPECT_FALSE(lives(worker));
+  expect_an_interrupt_stops_all(run, path, bundled());
   EXPECT_EQ(lines_of(slurp(path)).size(), 1U);
 }
 
 TEST(SplitSequence, RanksOfALauncherSplitAsWell) {
   const TempFolder folder;
   const Words run = with(kRun, {"--split-sequence", "-o", folder.path("two.jsonl")});
-  const std::string port = std::to_string(free_port());
-  const auto rank = [&](const char* number) {
-    Surroundings where = bundled();
-    where.environment.insert({{"WORLD_SIZE", "2"},
-                              {"MASTER_ADDR", "127.0.0.1"},
-                              {"MASTER_PORT", port},
-                              {"RANK", number},
-                              {"LOCAL_RANK", number}});
-    return where;
-  };
-  Child second(run, rank("1")), first(run, rank("0"));
-  const Outcome led = first.wait(), joined = second.wait();
-  EXPECT_EQ(led.code, 0) << led.err;
-  EXPECT_EQ(joined.code, 0) << joined.err;
-  EXPECT_EQ(joined.out + joined.err, "") << "rank 0 alone speaks";
+  expect_both_ranks_run(run, bundled());
   ASSERT_EQ(lenbench(with(kRun, {"-o", folder.path("one.jsonl")}), bundled()).code, 0);
   EXPECT_TRUE(
       same_records(lines_of(slurp(folder.path("one.jsonl"))), lines_of(slurp(folder.path("two.jsonl"))), kReals));
@@ -138,15 +116,10 @@ TEST(SplitSequence, RanksOfALauncherSplitAsWell) {
 
 TEST(SplitSequence, RanksWithOtherCommandLinesAreRefused) {
   const TempFolder folder;
-  const std::string port = std::to_string(free_port());
+  const int port = free_port();
   const auto start = [&](const char* number, const char* world, const Words& more) {
-    Surroundings where = bundled();
-    where.environment.insert({{"WORLD_SIZE", world},
-                              {"MASTER_ADDR", "127.0.0.1"},
-                              {"MASTER_PORT", port},
-                              {"RANK", number},
-                              {"LOCAL_RANK", number}});
-    return std::make_unique<Child>(with(with(kRun, {"--quiet", "-o", folder.path("two.jsonl")}), more), where);
+    return std::make_unique<Child>(with(with(kRun, {"--quiet", "-o", folder.path("two.jsonl")}), more),
+                                   launched(bundled(), number, world, port));
   };
   const Words split = {"--split-sequence"}, doubles = {"--split-sequence", "--dtype", "float64"};
   {
@@ -182,6 +155,8 @@ TEST(SplitSequence, RefusesInOneLineWhatCannotBeSplit) {
   EXPECT_TRUE(refuses({"run", "recall-softmax-nape", "--split-sequence"}, "add --jobs N"));
   EXPECT_TRUE(refuses(with({"run", "lm-softmax-nape", "--tasks", "text", "--text", "/dev/null"}, jobs),
                       "'/dev/null' is no regular file"));
+  EXPECT_TRUE(refuses(with({"run", "lm-softmax-nape", "--tasks", "text", "--text", "nowhere.txt"}, jobs),
+                      "nowhere.txt: no such file"));
   EXPECT_TRUE(refuses(with({"run", "recall-softmax-nape", "--shard", "1/2", "-o", "x"}, jobs), "--shard"));
 }
 

@@ -13,7 +13,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-const MeetingTerms kTerms = {{"checkpoint", "abc"}, {"--dtype", "float32"}};
+const Terms kTerms = {{"checkpoint", "abc"}, {"--dtype", "float32"}};
 
 MeetingOptions soon() {
   MeetingOptions options;
@@ -23,7 +23,7 @@ MeetingOptions soon() {
 }
 
 // What meet() says on a rank: "met", "stopped", or its error.
-std::string outcome(SharedStore& store, int rank, int world, const MeetingTerms& terms,
+std::string outcome(SharedStore& store, int rank, int world, const Terms& terms,
                     const MeetingOptions& options = soon()) {
   try {
     return meet({&store, rank, world, true}, terms, options) ? "met" : "stopped";
@@ -32,7 +32,7 @@ std::string outcome(SharedStore& store, int rank, int world, const MeetingTerms&
   }
 }
 
-std::future<std::string> begin(SharedStore& store, int rank, int world, const MeetingTerms& terms,
+std::future<std::string> begin(SharedStore& store, int rank, int world, const Terms& terms,
                                const MeetingOptions& options = soon()) {
   return std::async(std::launch::async,
                     [&store, rank, world, terms, options] { return outcome(store, rank, world, terms, options); });
@@ -48,7 +48,7 @@ TEST(Meeting, AllComeWithTheSameTerms) {
 
 TEST(Meeting, OtherTermsAreRefusedOnEveryRank) {
   MemoryStore store;
-  const MeetingTerms other = {{"checkpoint", "abc"}, {"--dtype", "float64"}};
+  const Terms other = {{"checkpoint", "abc"}, {"--dtype", "float64"}};
   auto first = begin(store, 1, 3, kTerms), second = begin(store, 2, 3, other);
   const std::string line = outcome(store, 0, 3, kTerms);
   EXPECT_EQ(line.substr(0, 2), "2 ");
