@@ -13,6 +13,7 @@
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/zeros_like.h>
 #include <fmt/format.h>
+#include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -56,10 +57,11 @@ class KernelCall {
   }
 
   void run(const kernels::StreamingOptions& options = {}) {
-    kernels::attend_streaming(problem_, {out_TD_.data_ptr<float>(), 0, 0, out_TD_.size(1)},
-                              {entropy_.data(), support_.data(), sink_.data(), top_.data(), nullptr}, options,
-                              &counters_);
+    attend({entropy_.data(), support_.data(), sink_.data(), top_.data(), nullptr}, options);
   }
+
+  // The output alone, as ATen's attention gives it.
+  void run_without_statistics() { attend({}, {}); }
 
   void certify(KernelTiming& timing) {
     kernels::StreamingOptions options;
@@ -86,6 +88,10 @@ class KernelCall {
   }
 
  private:
+  void attend(const kernels::RowStats& stats, const kernels::StreamingOptions& options) {
+    kernels::attend_streaming(problem_, {out_TD_.data_ptr<float>(), 0, 0, out_TD_.size(1)}, stats, options, &counters_);
+  }
+
   static kernels::View<const float> view(const at::Tensor& x_TD) {
     return {x_TD.data_ptr<float>(), 0, 0, x_TD.size(1)};
   }
@@ -104,6 +110,13 @@ class KernelCall {
 double seconds_now(bool process_time) {
   if (process_time) return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
   return steady_seconds();
+}
+
+std::vector<KernelTiming> timed(const std::string& input, const std::vector<Contestant>& contestants,
+                                std::int64_t repeats, bool process_time, const char* instructions) {
+  std::vector<KernelTiming> timings = time_side_by_side(input, contestants, repeats, process_time);
+  for (KernelTiming& timing : timings) timing.instructions = instructions;
+  return timings;
 }
 
 at::Tensor head_of(const at::Tensor& x_TD) { return x_TD.contiguous().unsqueeze(0).unsqueeze(0); }
@@ -155,14 +168,22 @@ std::vector<KernelTiming> time_side_by_side(const std::string& input, const std:
   return timings;
 }
 
+at::Tensor causal_sdpa(const AttendRequest& request) {
+  const std::int64_t queries = request.q_BHQD.size(2), keys = request.k_BGKD.size(2);
+  const bool grouped = request.q_BHQD.size(1) != request.k_BGKD.size(1);
+  at::Tensor mask;
+  // Few rows of a long text: ATen's causal mask would put them at its beginning.
+  if (queries != keys) {
+    mask = (at::arange(keys, request.positions_BQ.options()) <= request.positions_BQ.unsqueeze(-1)).unsqueeze(1);
+  }
+  return at::scaled_dot_product_attention(request.q_BHQD, request.k_BGKD, request.v_BGKD,
+                                          mask.defined() ? std::optional(mask) : std::nullopt, 0.0, !mask.defined(),
+                                          score_scale(request), grouped);
+}
+
 std::vector<KernelTiming> time_input(const BenchInput& input, std::int64_t repeats, int threads, bool certify) {
   const at::NoGradGuard no_grad;
-  const auto timed = [&](const std::vector<Contestant>& contestants, bool process_time, const char* instructions) {
-    std::vector<KernelTiming> timings = time_side_by_side(input.name, contestants, repeats, process_time);
-    for (KernelTiming& timing : timings) timing.instructions = instructions;
-    return timings;
-  };
-  if (input.q_TD.is_cuda()) return timed(cuda_contestants(input), false, "CUDA");
+  if (input.q_TD.is_cuda()) return timed(input.name, cuda_contestants(input), repeats, false, "CUDA");
   const at::Tensor q = head_of(input.q_TD), k = head_of(input.k_TD), v = head_of(input.v_TD);
   const at::Tensor q_half = q.to(at::kBFloat16), k_half = k.to(at::kBFloat16), v_half = v.to(at::kBFloat16);
   const auto sdpa = [](const at::Tensor& q_1, const at::Tensor& k_1, const at::Tensor& v_1) {
@@ -177,7 +198,8 @@ std::vector<KernelTiming> time_input(const BenchInput& input, std::int64_t repea
        [&](KernelTiming& timing) {
          entmax.describe(timing);
          if (certify) entmax.certify(timing);
-       }}};
+       }},
+      {fmt::format("lenbench entmax {:g}, output only", input.alpha), [&] { entmax.run_without_statistics(); }, {}}};
   AttendRequest reference;
   if (input.q_TD.size(0) <= kLongestReference) {
     reference.q_BHQD = q;
@@ -190,7 +212,42 @@ std::vector<KernelTiming> time_input(const BenchInput& input, std::int64_t repea
     reference.path = AttentionPath::kReference;
     contestants.push_back({fmt::format("reference entmax {:g}", input.alpha), [&] { attend(reference); }, {}});
   }
-  return timed(contestants, threads == 1, kernels::kernel_variant());
+  return timed(input.name, contestants, repeats, threads == 1, kernels::kernel_variant());
+}
+
+std::vector<KernelTiming> time_training(const BenchInput& input, std::int64_t heads, std::int64_t repeats,
+                                        int threads) {
+  const std::int64_t length = input.q_TD.size(0) / heads;
+  const auto leaf = [&](const at::Tensor& x_TD) {
+    return x_TD.reshape({1, heads, length, x_TD.size(1)}).detach().requires_grad_();
+  };
+  AttendRequest request;
+  request.q_BHQD = leaf(input.q_TD);
+  request.k_BGKD = leaf(input.k_TD);
+  request.v_BGKD = leaf(input.v_TD);
+  request.positions_BQ = at::arange(length, input.q_TD.options().dtype(at::kLong)).unsqueeze(0);
+  const at::Tensor gradient_BHQD = at::ones_like(request.q_BHQD);
+  const bool on_device = input.q_TD.is_cuda();
+  const auto step = [&](const std::function<at::Tensor(const AttendRequest&)>& attention, const AttendRequest& one) {
+    const torch::autograd::variable_list gradients =
+        torch::autograd::grad({attention(one)}, {one.q_BHQD, one.k_BGKD, one.v_BGKD}, {gradient_BHQD});
+    if (on_device) gradients[0].select(1, 0).sum().item<float>();  // waits
+  };
+  AttendRequest softmax = request, entmax = request, reference = request;
+  for (AttendRequest* one : {&entmax, &reference}) {
+    one->normalizer.kind = Normalizer::Kind::kEntmax;
+    one->normalizer.alpha = input.alpha;
+  }
+  reference.path = AttentionPath::kReference;
+  std::vector<Contestant> contestants = {
+      {"sdpa float32", [&] { step(causal_sdpa, request); }, {}},
+      {"lenbench softmax", [&] { step(attend, softmax); }, {}},
+      {fmt::format("lenbench entmax {:g}", input.alpha), [&] { step(attend, entmax); }, {}}};
+  if (heads * length * length <= kLongestReference * kLongestReference) {
+    contestants.push_back({fmt::format("reference entmax {:g}", input.alpha), [&] { step(attend, reference); }, {}});
+  }
+  return timed(input.name, contestants, repeats, threads == 1 && !on_device,
+               on_device ? "CUDA" : kernels::kernel_variant());
 }
 
 }  // namespace lenbench

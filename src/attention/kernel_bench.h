@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "attention/attend.h"
 #include "bench/timing.h"
 
 namespace lenbench {
@@ -26,6 +27,14 @@ BenchInput random_bench_input(std::int64_t length, std::int64_t head_dim, double
 // Times every kernel on `input` (ATen's with the threads it is set to, which the caller keeps equal): each once to warm
 // up, then `repeats` rounds of one call each.
 std::vector<KernelTiming> time_input(const BenchInput& input, std::int64_t repeats, int threads, bool certify = false);
+
+// Forward and backward, as in training: the rows of `input` are those of `heads` heads, one after another. Without
+// statistics. Requires that `heads` divides T; on the CPU or on a CUDA device.
+std::vector<KernelTiming> time_training(const BenchInput& input, std::int64_t heads, std::int64_t repeats, int threads);
+
+// ATen's fused softmax attention of a request's queries, keys and values in their type: causal, without bias, whatever
+// the request's normalizer says. [B, H, Q, D].
+at::Tensor causal_sdpa(const AttendRequest& request);
 
 // A kernel with its inputs. `run` returns when the work is done; `describe`, if there is one, fills what is known of
 // the result.

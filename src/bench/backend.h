@@ -93,14 +93,15 @@ class Backend {
   // Times kernels side by side, round by round; `progress` gets what is timed next.
   virtual std::vector<KernelTiming> time_kernels(const KernelBenchOptions& options,
                                                  const std::function<void(const std::string&)>& progress) = 0;
-  // Times the whole model on `sample`, `repeats` times after one that is not counted.
+  // Times the whole model on `sample`, `repeats` times after one that is not counted; `beside_sdpa`: alternating with
+  // ATen's fused softmax attention in place of its own.
   virtual EndToEndTiming time_model(const std::string& checkpoint_path, const Sample& sample,
-                                    const OpenOptions& options, std::int64_t repeats) = 0;
+                                    const OpenOptions& options, std::int64_t repeats, bool beside_sdpa) = 0;
   // The store that the ranks of a run share. Throws Error(kNotMeasured) when it cannot be opened or reached.
   virtual std::unique_ptr<SharedStore> connect_store(const StoreAddress& address) = 0;
 };
 
-inline constexpr int kBackendAbi = 6;
+inline constexpr int kBackendAbi = 7;
 inline constexpr const char* kBackendSymbol = "lenbench_open_backend";
 // extern "C" Backend* lenbench_open_backend(int abi); the caller owns the result; nullptr when abi differs.
 using OpenBackend = Backend* (*)(int abi);

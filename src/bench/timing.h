@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,9 @@ struct KernelBenchOptions {
   std::int64_t repeats = 5;
   std::string device = "cpu";  // "cpu", "cuda", "cuda:N"
   int threads = 1;
-  bool certify = false;  // also score every pair that the entmax kernel left out
+  bool certify = false;     // also score every pair that the entmax kernel left out
+  bool backward = false;    // forward and backward on `heads` random heads at once, as in training
+  std::int64_t heads = 64;  // with `backward`
 };
 
 // Medians over rounds, each with its smallest and largest value.
@@ -26,7 +29,7 @@ struct Spread {
   double median = 0, low = 0, high = 0;
 };
 
-// One kernel on one input. Causal, one head, forward.
+// One kernel on one input. Causal; one head, forward, unless more was asked for.
 struct KernelTiming {
   std::string input;   // "std 4", "all equal", "layer 1 head 4 (no position)"
   std::string kernel;  // "sdpa float32", "sdpa bfloat16", "lenbench softmax", "lenbench entmax 1.5", "reference ..."
@@ -44,6 +47,9 @@ struct EndToEndTiming {
   std::int64_t tokens = 0;
   Spread seconds;              // of one sample, batch 1, answers only
   double attention_share = 0;  // of the median round
+  // The same passes with ATen's fused softmax attention (fp32, causal, no bias) in place of the model's own, and how
+  // many times as long they took, round by round. Only where asked for.
+  std::optional<Spread> sdpa_seconds, sdpa_ratio;
 };
 
 }  // namespace lenbench

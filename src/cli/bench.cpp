@@ -67,6 +67,12 @@ std::string certificates(const std::vector<KernelTiming>& timings) {
   return text.empty() ? text : "\n" + text;
 }
 
+constexpr const char* kForwardLegend =
+    "support: keys with weight above 0 a row; scored %: keys whose score was computed, of all visible; screened %:\n"
+    "keys whose score was bounded with bytes first; pushes: keys a row kept as candidates of its support; sum error:\n"
+    "largest distance of a row's weights from the sum 1\n"
+    "output only: without entropy, support and largest weight of each row, which the others of lenbench give\n";
+
 class Bench : public Command {
  public:
   void define(FlagSet& flags) override {
@@ -78,6 +84,10 @@ class Bench : public Command {
     flags.value("--task", task_, "NAME", "What the trained heads look at, with parameters as in --tasks of run");
     flags.flag("--end-to-end", end_to_end_, "Time whole passes of CKPT over one sample instead");
     flags.value("--attention-path", path_, "NAME", "With --end-to-end: auto, reference or streaming");
+    flags.flag("--beside-sdpa", beside_sdpa_,
+               "With --end-to-end: also with ATen's softmax attention in place of its own");
+    flags.flag("--backward", backward_, "Time forward and backward on random inputs, as in training");
+    flags.value("--heads", heads_, "N", "With --backward: heads at once, of all sequences of a batch");
     flags.flag("--certify", certify_, "Score every pair that entmax left out; exit 1 where one was within reach");
     flags.value("--repeats", repeats_, "N", "Rounds; medians and extremes are shown");
     flags.value("--device", device_, "NAME", "cpu, cuda or cuda:N");
@@ -88,7 +98,11 @@ class Bench : public Command {
   int run(const Parsed& parsed) override {
     if (parsed.has("--attention-path") && !end_to_end_)
       throw Error("--attention-path changes nothing without --end-to-end");
-    for (const char* flag : {"--head-dim", "--std", "--alpha", "--certify"}) {
+    if (beside_sdpa_ && !end_to_end_) throw Error("--beside-sdpa changes nothing without --end-to-end");
+    if (parsed.has("--heads") && !backward_) throw Error("--heads changes nothing without --backward");
+    if (backward_ && certify_) throw Error("--certify is about the forward pass; leave out --backward");
+    if (backward_ && !models_.empty()) throw Error("--backward is timed on random inputs; leave out " + models_[0]);
+    for (const char* flag : {"--head-dim", "--std", "--alpha", "--certify", "--backward"}) {
       if (parsed.has(flag) && end_to_end_) throw Error(std::string(flag) + " changes nothing with --end-to-end");
     }
     if (parsed.has("--task") && models_.empty()) throw Error("--task changes nothing without a checkpoint");
@@ -97,6 +111,11 @@ class Bench : public Command {
     options.head_dim = parse_at_least(head_dim_, "--head-dim", 1);
     if (options.length >= std::int64_t{1} << 24) throw Error("--length is " + length_ + "; it must be below 16777216");
     if (options.head_dim > 1024) throw Error("--head-dim is " + head_dim_ + "; it must be at most 1024");
+    options.backward = backward_;
+    options.heads = parse_at_least(heads_, "--heads", 1);
+    if (backward_ && options.length * options.heads >= std::int64_t{1} << 24) {
+      throw Error("--length " + length_ + " with --heads " + heads_ + " has 16777216 rows or more; ask for fewer");
+    }
     options.device = parse_device(device_);
     options.alpha = parse_real(alpha_, "--alpha");
     if (!(options.alpha > 1 && options.alpha <= 2))
@@ -130,24 +149,23 @@ class Bench : public Command {
     line.clear();
     if (!json_) {
       print_out(fmt::format(
-          "causal, one head, forward, {} tokens, head size {} (random inputs), {} thread{} of {}, {} rounds\n"
+          "causal, {}, {} tokens, head size {} (random inputs), {} thread{} of {}, {} rounds\n"
           "median: {}\n"
           "speed: time of sdpa float32 (causal softmax, no bias) in the same round over this one's; "
           "medians and extremes\n"
-          "support: keys with weight above 0 a row; scored %: keys whose score was computed, of all visible; "
-          "screened %:\n"
-          "keys whose score was bounded with bytes first; pushes: keys a row kept as candidates of its support; sum "
-          "error:\n"
-          "largest distance of a row's weights from the sum 1\n\n",
+          "{}\n",
+          options.backward ? fmt::format("{} heads at once, forward and backward", options.heads) : "one head, forward",
           options.length, options.head_dim, options.threads, options.threads == 1 ? "" : "s",
           timings.front().instructions, options.repeats,
-          timings.front().clock == "cpu" ? "CPU time, so that other work on the machine does not count" : "time"));
+          timings.front().clock == "cpu" ? "CPU time, so that other work on the machine does not count" : "time",
+          options.backward ? "" : kForwardLegend));
       print_out(kernel_table(timings) + certificates(timings));
       return within_reach(timings);
     }
     ordered_json all = {{"length", options.length},        {"head_dim", options.head_dim},
                         {"threads", options.threads},      {"instructions", timings.front().instructions},
                         {"clock", timings.front().clock},  {"repeats", options.repeats},
+                        {"backward", options.backward},    {"heads", options.backward ? options.heads : 1},
                         {"timings", ordered_json::array()}};
     for (const KernelTiming& timing : timings) {
       all["timings"].push_back({{"input", timing.input},
@@ -181,27 +199,38 @@ class Bench : public Command {
     open.device = options.device;
     open.threads = options.threads;
     const EndToEndTiming timing =
-        load_backend()->time_model(options.checkpoint_path, options.sample, open, options.repeats);
+        load_backend()->time_model(options.checkpoint_path, options.sample, open, options.repeats, beside_sdpa_);
     if (json_) {
-      print_out(dump_json({{"length", options.length},
-                           {"tokens", timing.tokens},
-                           {"threads", options.threads},
-                           {"repeats", options.repeats},
-                           {"seconds", spread_json(timing.seconds)},
-                           {"attention_share", timing.attention_share}}) +
-                "\n");
+      ordered_json all = {{"length", options.length},
+                          {"tokens", timing.tokens},
+                          {"threads", options.threads},
+                          {"repeats", options.repeats},
+                          {"seconds", spread_json(timing.seconds)},
+                          {"attention_share", timing.attention_share}};
+      if (timing.sdpa_seconds) {
+        all["sdpa_seconds"] = spread_json(*timing.sdpa_seconds);
+        all["sdpa_ratio"] = spread_json(*timing.sdpa_ratio);
+      }
+      print_out(dump_json(all) + "\n");
     } else {
       print_out(fmt::format("{} tokens: {} a sample [{}, {}], {:.0f} % of it in attention\n", timing.tokens,
                             duration(timing.seconds.median), duration(timing.seconds.low),
                             duration(timing.seconds.high), 100 * timing.attention_share));
+      if (timing.sdpa_seconds) {
+        print_out(fmt::format(
+            "with ATen's softmax attention in its place: {} a sample [{}, {}], {:.2f} times as long [{:.2f}, {:.2f}]\n",
+            duration(timing.sdpa_seconds->median), duration(timing.sdpa_seconds->low),
+            duration(timing.sdpa_seconds->high), timing.sdpa_ratio->median, timing.sdpa_ratio->low,
+            timing.sdpa_ratio->high));
+      }
     }
     return 0;
   }
 
   std::vector<std::string> models_, stds_;
   std::string length_ = "4096", head_dim_ = "32", alpha_ = "1.5", task_ = "recall", path_ = "auto", repeats_ = "5";
-  std::string threads_ = "1", device_ = "cpu";
-  bool end_to_end_ = false, json_ = false, certify_ = false;
+  std::string threads_ = "1", device_ = "cpu", heads_ = "64";
+  bool end_to_end_ = false, json_ = false, certify_ = false, beside_sdpa_ = false, backward_ = false;
 };
 
 }  // namespace
@@ -211,6 +240,7 @@ CommandEntry bench_command() {
           "lenbench bench --length 16384 --head-dim 64\n"
           "lenbench bench recall-asentmax-nape --length 16384 --std 4\n"
           "lenbench bench recall-asentmax-nape --length 4096 --certify\n"
+          "lenbench bench --length 64 --head-dim 16 --backward --heads 256\n"
           "lenbench bench recall-asentmax-nape --end-to-end --length 65536 --threads 2",
           [] { return std::unique_ptr<Command>(std::make_unique<Bench>()); }, "checkpoints"};
 }

@@ -42,7 +42,7 @@ Speed measured_speed(const std::string& path, const DecoderConfig& config, std::
   Sample sample;
   for (std::int64_t t = 0; t < tokens; ++t) sample.tokens.push_back(static_cast<std::int32_t>(t % config.vocab_size));
   sample.scored.push_back({tokens - 1, 0, -1, false});
-  const EndToEndTiming timing = load_backend()->time_model(path, sample, {}, 3);
+  const EndToEndTiming timing = load_backend()->time_model(path, sample, {}, 3, false);
   const double attention = timing.seconds.median * timing.attention_share;
   return {attention, timing.seconds.median - attention};
 }

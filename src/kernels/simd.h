@@ -215,20 +215,19 @@ inline Vec<float> log<float>(Vec<float> x) {
   return n * S::kLn2High + (f + (n * S::kLn2Low + square * (f * sum - 0.5F)));
 }
 
-// ln(x) for normal x > 0 within 3e-7 plus an ulp: enough for an entropy, and a third cheaper. The polynomial is the
-// best one in the largest error over the mantissas used.
+// ln(x) for normal x > 0 within 2e-6 plus an ulp, and something finite for 0: enough for an entropy, and in two thirds
+// of log's operations. The bits of x, as an integer, are log2(x) but for the bend of the mantissa m in [1, 2), which is
+// ln(m) - (m - 1) ln(2): the polynomial is the best one in the largest error.
 inline Vec<float> log_near(Vec<float> x) {
-  using S = Simd<float>;
-  const Int<float> bits = (Int<float>)x - S::kSqrtHalf;
-  const Int<float> exponent = bits >> S::kMantissa;
-  const Vec<float> n = (Vec<float>)(exponent + S::kRoundBits) - S::kRound;
-  const Vec<float> f = (Vec<float>)((Int<float>)x - (exponent << S::kMantissa)) - 1.0F;
-  constexpr float kTerms[] = {0.118270428F, -0.189018497F, 0.206047559F, -0.24881357F,
-                              0.33303293F,  -0.500019646F, 1.00000325F};
+  constexpr std::int32_t kOne = 0x3f800000, kDigits = 0x007fffff;
+  const Vec<float> straight = __builtin_convertvector((Int<float>)x - kOne, Vec<float>);
+  const Vec<float> m = (Vec<float>)(((Int<float>)x & kDigits) | kOne);
+  constexpr float kTerms[] = {-0.0178077053F, 0.190718591F, -0.878160834F, 2.27804804F,
+                              -3.70278478F,   3.54403591F,  -1.4140482F};
   Vec<float> sum = splat<float>(kTerms[0]);
 #pragma GCC unroll 16
-  for (int i = 1; i < 7; ++i) sum = sum * f + kTerms[i];
-  return n * 0.693147181F + sum * f;
+  for (int i = 1; i < 7; ++i) sum = sum * m + kTerms[i];
+  return straight * 8.26295832e-08F + sum;
 }
 
 }  // namespace lenbench::kernels::LENBENCH_KERNEL_VARIANT

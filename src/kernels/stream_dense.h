@@ -187,6 +187,14 @@ inline void solve_dense(const Normalizer<float>& norm, DenseTile& at) {
   }
 }
 
+// Asks for values begin .. end - 1 before they are needed: the product walks them in columns, which the CPU's own
+// prefetching does not follow.
+inline void fetch_values(const StreamHead& head, std::int64_t begin, std::int64_t end) {
+  constexpr std::int64_t kLine = 64 / sizeof(float);
+  for (std::int64_t j = begin; j < end; ++j)
+    for (std::int64_t c = 0; c < head.head_size; c += kLine) __builtin_prefetch(head.v + j * head.v_stride + c, 0, 2);
+}
+
 // Weighs keys first .. first + count - 1 and adds their values.
 template <Shape kShape>
 inline void weigh_keys(const StreamHead& head, std::int64_t first, std::int64_t count, const Normalizer<float>& norm,
@@ -233,8 +241,9 @@ inline void weigh_keys(const StreamHead& head, std::int64_t first, std::int64_t 
 // Weighs all keys of tiles begin .. end - 1, chunk by chunk, so that a chunk of values is fetched once for all.
 template <Shape kShape>
 inline void weigh_tiles(const StreamHead& head, const Normalizer<float>& norm, DenseTile* begin, DenseTile* end) {
-  // Keys whose products are summed in one run of fp32: equal weights round the same way every time, so runs are short.
-  constexpr std::int64_t kChunk = 128, kFlushChunks = 8;
+  // A chunk of values stays in the first cache while the group goes through it. kFlushChunks of them are summed in one
+  // run of fp32: equal weights round the same way every time, so runs are short.
+  constexpr std::int64_t kChunk = 64, kFlushChunks = 16;
   std::int64_t most = 0;
   for (DenseTile* at = begin; at != end; ++at) {
     at->sums = at->logs = {};
@@ -243,6 +252,7 @@ inline void weigh_tiles(const StreamHead& head, const Normalizer<float>& norm, D
     if (at->tile.most > most) most = at->tile.most;
   }
   for (std::int64_t first = 0; first < most; first += kChunk) {
+    fetch_values(head, first + kChunk, first + 2 * kChunk < most ? first + 2 * kChunk : most);
     for (DenseTile* at = begin; at != end; ++at) {
       const std::int64_t left = at->tile.most - first;
       if (left <= 0) continue;

@@ -54,6 +54,8 @@ struct EvaluationRequest {
   std::vector<HeadStats>* stats = nullptr;  // [layers * H], layer-major, added to
   // Sees each layer's request before it is answered; every row of the last layer is then computed, wanted or not.
   std::function<void(std::int64_t layer, const AttendRequest& request)> on_attend;
+  // Answers in place of attend(); for whole texts on one rank.
+  std::function<at::Tensor(const AttendRequest& request)> attend_instead;
   double* attention_seconds = nullptr;  // added to: wall-clock time inside attend
   // kAnswer: receives for each layer the statistics of the wanted rows, [B, H, Q]; needs `stats`.
   std::vector<RowStatistics>* wanted_rows = nullptr;
@@ -62,7 +64,8 @@ struct EvaluationRequest {
   // Receives the residual stream [B, E] at the last wanted row, before the first block and after each.
   std::vector<at::Tensor>* states = nullptr;
   // Not null, and not whole: this rank holds these rows alone, among them every wanted one, and its statistics are of
-  // them; the other ranks make the same request for theirs. Decoders on the CPU; not with by_position and on_attend.
+  // them; the other ranks make the same request for theirs. Decoders on the CPU; not with by_position, on_attend
+  // and attend_instead.
   const SequenceShare* share = nullptr;
 };
 

@@ -144,7 +144,7 @@ at::Tensor Decoder::hidden(const EvaluationRequest& request) const {
   }
   const SequenceShare whole(tokens);
   const SequenceShare& share = request.share != nullptr ? *request.share : whole;
-  if (!share.is_whole() && (request.by_position != nullptr || request.on_attend)) {
+  if (!share.is_whole() && (request.by_position != nullptr || request.on_attend || request.attend_instead)) {
     throw std::invalid_argument("Decoder::hidden: not of a share of the rows");
   }
   const at::Tensor is_wanted_BQ = request.positions_BQ >= 0;
@@ -202,7 +202,9 @@ at::Tensor Decoder::hidden(const EvaluationRequest& request) const {
     }
     if (request.on_attend) request.on_attend(static_cast<std::int64_t>(l), attention);
     const auto started = std::chrono::steady_clock::now();
-    const at::Tensor attended_BHQD = share.is_whole() ? attend(attention) : attend_shared(attention, share);
+    const at::Tensor attended_BHQD = request.attend_instead ? request.attend_instead(attention)
+                                     : share.is_whole()     ? attend(attention)
+                                                            : attend_shared(attention, share);
     if (request.attention_seconds != nullptr) {
       *request.attention_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
     }

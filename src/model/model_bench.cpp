@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "attention/kernel_bench.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "checkpoint/checkpoint.h"
 #include "model/batch.h"
@@ -76,13 +76,16 @@ std::vector<KernelTiming> time_kernels(const KernelBenchOptions& options,
   std::vector<KernelTiming> timings;
   const auto time = [&](const BenchInput& input) {
     progress(input.name);
-    const std::vector<KernelTiming> timed = time_input(input, options.repeats, options.threads, options.certify);
+    const std::vector<KernelTiming> timed = options.backward
+                                                ? time_training(input, options.heads, options.repeats, options.threads)
+                                                : time_input(input, options.repeats, options.threads, options.certify);
     timings.insert(timings.end(), timed.begin(), timed.end());
   };
   const c10::Device device = open_device(options.device);
   at::set_num_threads(options.threads);
   for (const double std : options.stds) {
-    BenchInput input = random_bench_input(options.length, options.head_dim, std, options.alpha);
+    const std::int64_t rows = options.length * (options.backward ? options.heads : 1);
+    BenchInput input = random_bench_input(rows, options.head_dim, std, options.alpha);
     for (at::Tensor* tensor : {&input.q_TD, &input.k_TD, &input.v_TD}) *tensor = tensor->to(device);
     time(input);
   }
@@ -93,7 +96,7 @@ std::vector<KernelTiming> time_kernels(const KernelBenchOptions& options,
 }
 
 EndToEndTiming time_model(const std::string& checkpoint_path, const Sample& sample, const OpenOptions& options,
-                          std::int64_t repeats) {
+                          std::int64_t repeats, bool beside_sdpa) {
   if (options.threads > 0) at::set_num_threads(options.threads);
   const c10::Device device = open_device(options.device, options.dtype == "tf32");
   const Checkpoint checkpoint = Checkpoint::open(checkpoint_path);
@@ -101,24 +104,37 @@ EndToEndTiming time_model(const std::string& checkpoint_path, const Sample& samp
   EvaluationRequest request = request_of(sample, decoder.config(), device);
   request.path = parse_attention_path(options.attention_path);
   // Work on a device is waited for by reading from it.
-  const auto pass = [&] { decoder.logits(decoder.hidden(request)[0]).cpu(); };
-  pass();
+  const auto pass = [&](const EvaluationRequest& one) { decoder.logits(decoder.hidden(one)[0]).cpu(); };
+  const auto timed_pass = [&](const EvaluationRequest& one) {
+    const double start = steady_seconds();
+    pass(one);
+    return steady_seconds() - start;
+  };
+  EvaluationRequest with_sdpa = request;
+  with_sdpa.attend_instead = causal_sdpa;
+  pass(request);
+  if (beside_sdpa) pass(with_sdpa);
   std::vector<std::pair<double, double>> rounds;  // seconds, of which in attention
+  std::vector<double> seconds, sdpa_seconds, ratios;
   for (std::int64_t round = 0; round < repeats; ++round) {
     double attention = 0;
     request.attention_seconds = &attention;
-    const auto start = std::chrono::steady_clock::now();
-    pass();
-    rounds.emplace_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), attention);
+    seconds.push_back(timed_pass(request));
+    rounds.emplace_back(seconds.back(), attention);
+    if (!beside_sdpa) continue;
+    sdpa_seconds.push_back(timed_pass(with_sdpa));
+    ratios.push_back(sdpa_seconds.back() / seconds.back());
   }
   std::sort(rounds.begin(), rounds.end());
-  std::vector<double> seconds;
-  for (const auto& [total, attention] : rounds) seconds.push_back(total);
   EndToEndTiming timing;
   timing.tokens = std::ssize(sample.tokens);
   timing.seconds = spread_of(seconds);
   const auto& [total, attention] = rounds[rounds.size() / 2];
   timing.attention_share = attention / total;
+  if (beside_sdpa) {
+    timing.sdpa_seconds = spread_of(sdpa_seconds);
+    timing.sdpa_ratio = spread_of(ratios);
+  }
   return timing;
 }
 

@@ -17,6 +17,6 @@ std::vector<KernelTiming> time_kernels(const KernelBenchOptions& options,
 
 // Backend::time_model.
 EndToEndTiming time_model(const std::string& checkpoint_path, const Sample& sample, const OpenOptions& options,
-                          std::int64_t repeats);
+                          std::int64_t repeats, bool beside_sdpa);
 
 }  // namespace lenbench

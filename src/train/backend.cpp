@@ -62,8 +62,8 @@ class TorchBackend : public Backend {
   }
 
   EndToEndTiming time_model(const std::string& checkpoint_path, const Sample& sample, const OpenOptions& options,
-                            std::int64_t repeats) override {
-    return lenbench::time_model(checkpoint_path, sample, options, repeats);
+                            std::int64_t repeats, bool beside_sdpa) override {
+    return lenbench::time_model(checkpoint_path, sample, options, repeats, beside_sdpa);
   }
 
   std::unique_ptr<SharedStore> connect_store(const StoreAddress& address) override {

@@ -174,13 +174,16 @@ TEST(TorchBench, KernelsAreTimedSideBySideAndDescribed) {
       lenbench({"bench", "--length", "600", "--head-dim", "16", "--std", "4,0", "--repeats", "2", "--json"}, bundled());
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const json result = json::parse(outcome.out);
-  ASSERT_EQ(result["timings"].size(), 10U);
+  ASSERT_EQ(result["timings"].size(), 12U);
   for (const json& timing : result["timings"]) {
     EXPECT_GT(timing["seconds"]["median"], 0) << timing;
     if (timing["kernel"] == "sdpa float32") {
       EXPECT_EQ(timing["speed"]["median"], 1) << timing;
     }
-    if (timing["kernel"].get<std::string>().starts_with("lenbench")) {
+    const std::string kernel = timing["kernel"];
+    if (kernel.ends_with("output only")) {
+      EXPECT_TRUE(timing["mean_support"].is_null()) << timing;
+    } else if (kernel.starts_with("lenbench")) {
       EXPECT_LT(timing["sum_error"], 1e-5) << timing;
     }
     if (timing["kernel"] == "lenbench entmax 1.5" && timing["input"] == "all equal") {
@@ -201,9 +204,30 @@ TEST(TorchBench, TrainedHeadsAndWholeModels) {
   EXPECT_EQ(timing["tokens"], 280);
   EXPECT_GT(timing["attention_share"], 0);
   EXPECT_LT(timing["attention_share"], 1);
+  EXPECT_TRUE(timing.value("sdpa_seconds", json()).is_null());
+  const Outcome beside = lenbench(
+      {"bench", "recall-asentmax-nape", "--end-to-end", "--length", "256", "--repeats", "3", "--beside-sdpa", "--json"},
+      bundled());
+  ASSERT_EQ(beside.code, 0) << beside.err;
+  const json both = json::parse(beside.out);
+  EXPECT_GT(both["sdpa_seconds"]["median"], 0);
+  EXPECT_LE(both["sdpa_ratio"]["low"], both["sdpa_ratio"]["high"]);
   EXPECT_TRUE(refused(lenbench({"bench", "--end-to-end"}), 2, "needs a checkpoint"));
   EXPECT_TRUE(refused(lenbench({"bench", "--alpha", "1"}), 2, "--alpha"));
   EXPECT_TRUE(refused(lenbench({"bench", "recall-asentmax-nape", "--task", "mqmtar:keys=3"}, bundled()), 2, "keys"));
+}
+
+TEST(TorchBench, TrainingStepsAreForwardAndBackward) {
+  const Outcome outcome = lenbench({"bench", "--backward", "--heads", "8", "--length", "40", "--head-dim", "16",
+                                    "--std", "1", "--repeats", "2", "--json"},
+                                   bundled());
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const json result = json::parse(outcome.out);
+  EXPECT_EQ(result["backward"], true);
+  EXPECT_EQ(result["heads"], 8);
+  ASSERT_EQ(result["timings"].size(), 4U);
+  EXPECT_EQ(result["timings"][2]["kernel"], "lenbench entmax 1.5");
+  EXPECT_GT(result["timings"][2]["speed"]["median"], result["timings"][3]["speed"]["median"]);
 }
 
 // Theme E of the bug collection: batch size, padding, kernel and precision must not decide an answer.
