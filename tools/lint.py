@@ -65,10 +65,26 @@ def problems(path, text):
         yield f"{path}: {text.count(chr(10))} lines; the wall is {MAX_LINES}: the second subject moves out"
 
 
+TYPE = re.compile(r"^(?:struct|class|union|enum class|enum)\s+(?:\[\[\w+\]\]\s+)?(\w+)\b(?!::|<|.*;\s*$)")
+
+
+def named_types(path, text):
+    """Qualified names of the types that a file defines with linkage: outside classes, functions and unnamed namespaces."""
+    spaces = []
+    for line in text.splitlines():
+        opened = re.match(r"namespace\s*([\w:]*)\s*{$", line)
+        if opened:
+            spaces.append(opened[1])
+        elif line.startswith("}  // namespace"):
+            spaces.pop()
+        elif "" not in spaces and (found := TYPE.match(line)):
+            yield "::".join([*spaces, found[1]])
+
+
 def main():
     listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"],
                             check=True, capture_output=True, text=True).stdout.splitlines()
-    found = []
+    found, types = [], {}
     for name in listed:
         path = pathlib.Path(name)
         if not path.exists() or path.parts[0] not in {"src", "tasks", "tests", "tools"} and name != "CMakeLists.txt":
@@ -80,6 +96,10 @@ def main():
             found.append(f"{path}: machines differ: dispatch at run time instead of -march=native")
         if path.suffix in {".h", ".cpp", ".cu"}:
             found.extend(problems(path, text))
+            for name in named_types(path, text):
+                types.setdefault(name, []).append(str(path))
+    # The linker keeps one of the two, for both.
+    found.extend(f"{name}: two types of one name: {', '.join(files)}" for name, files in types.items() if len(files) > 1)
     for line in found:
         print(line, file=sys.stderr)
     return 1 if found else 0

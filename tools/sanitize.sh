@@ -4,14 +4,13 @@
 #
 #   tools/sanitize.sh [CHECKER ...] [-- CTEST OPTION ...]
 #
-#   address   AddressSanitizer with leaks, undefined behaviour, assertions: every torch-free test but the slow ones
-#             (build/sanitize)
-#   thread    ThreadSanitizer over the same (build/sanitize-thread)
+#   address   AddressSanitizer with leaks, undefined behaviour, assertions: every torch-free test but the slow ones and
+#             the laws that repeat one draw (build/sanitize)
+#   thread    ThreadSanitizer over the rooms that start threads and need no torch (build/sanitize-thread)
 #   memcheck  valgrind over torch-free rooms and a small measurement with LibTorch: reads of uninitialized memory, leaks
 #   helgrind  valgrind over what has threads and no torch: data races, locks in changing order
 #
-# Without CHECKER all but thread, whose build takes as long again to look where helgrind does. valgrind's two run
-# build/release, which tools/build.sh release makes, as users do.
+# Without CHECKER all of them. valgrind's two run build/release, which tools/build.sh release makes, as users do.
 # SANITIZE_JOBS=N builds and tests with N processes (default: one a core).
 # tests/leaks_of_others.txt and tests/valgrind_of_others.txt list what is not ours.
 set -euo pipefail
@@ -28,24 +27,38 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
-[ ${#checkers[@]} -gt 0 ] || checkers=(address memcheck helgrind)
+[ ${#checkers[@]} -gt 0 ] || checkers=(address thread memcheck helgrind)
 
 # clang compiles instrumented code in half of g++'s time.
 compiler="$(command -v clang++ || command -v g++)"
 
-# built PRESET OPTION ...
+# built PRESET TARGET ...
 built() {
-  cmake --preset "$@" -DCMAKE_CXX_COMPILER="$compiler" >&2 && cmake --build "build/$1" --parallel "$jobs" >&2
+  local preset="$1"
+  shift
+  cmake --preset "$preset" -DCMAKE_CXX_COMPILER="$compiler" >&2 && cmake --build "build/$preset" --parallel "$jobs" --target "$@" >&2
 }
+
+# Laws that repeat one draw up to a hundred thousand times, or that are about time: nothing more to see in them here.
+readonly repeated='Simulation|Sequential|Betting|BruteForce|Splits|Uniform|Hypergeometric|SharesOfTheTable|IsFast|InUnder'
 
 check_address() {
-  built sanitize || return 1
-  ctest --preset sanitize -LE slow --parallel "$jobs" "$@"
+  built sanitize all || return 1
+  ctest --preset sanitize -LE slow -E "$repeated" --parallel "$jobs" "$@"
 }
 
+# The rooms that start threads; NAME:FILTER of their tests.
+readonly threaded=(kernels:'*Threads*' dist:'SharedRun*:WorkQueue*:Meeting*' recipe:'TrainData*' bench:'Runner*:Merge*')
+
 check_thread() {
-  built sanitize-thread || return 1
-  ctest --preset sanitize-thread -LE slow --parallel "$jobs" "$@"
+  local room targets=() found=0
+  for room in "${threaded[@]}"; do targets+=("lenbench_${room%%:*}_tests"); done
+  built sanitize-thread "${targets[@]}" || return 1
+  for room in "${threaded[@]}"; do
+    TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 "build/sanitize-thread/bin/lenbench_${room%%:*}_tests" --gtest_brief=1 \
+      --gtest_filter="${room#*:}" || found=1
+  done
+  return "$found"
 }
 
 # under_valgrind NAME OPTION ... -- COMMAND ...
@@ -93,7 +106,7 @@ check_memcheck() {
 check_helgrind() {
   command -v valgrind >/dev/null || return "$skipped"
   local found=0 room
-  for room in kernels:'*Threads*' dist:'SharedRun*:WorkQueue*' recipe:'TrainData*'; do
+  for room in "${threaded[@]}"; do
     under_valgrind "helgrind: ${room%%:*}" --tool=helgrind "build/release/bin/lenbench_${room%%:*}_tests" --gtest_brief=1 \
       --gtest_filter="${room#*:}" || found=1
   done

@@ -17,7 +17,7 @@
 namespace lenbench {
 namespace {
 
-using Init = ParameterSpec::Init;
+using Init = TransformParameter::Init;
 
 constexpr const char* kBeta = "attn_scale_beta";
 constexpr const char* kGamma = "attn_scale_gamma";
@@ -28,7 +28,7 @@ at::Tensor log_n_to_the(const at::Tensor& log_n_BT1, const at::Tensor& gamma) {
   return at::exp(gamma * at::log(log_n_BT1).to(gamma.scalar_type()));
 }
 
-std::vector<ParameterSpec> nakanishi_parameters(const TransformSpec&, std::int64_t num_scaled, std::int64_t) {
+std::vector<TransformParameter> nakanishi_parameters(const TransformSpec&, std::int64_t num_scaled, std::int64_t) {
   return {{kBeta, {1, num_scaled, 1, 1}, Init::kNormal, 1.0, 0.01}};
 }
 
@@ -38,7 +38,7 @@ at::Tensor nakanishi_factor(const TransformSpec&, const TransformWeights& weight
   return beta_S * log_n_BT1.to(beta_S.scalar_type());
 }
 
-std::vector<ParameterSpec> learn_parameters(const TransformSpec&, std::int64_t num_scaled, std::int64_t) {
+std::vector<TransformParameter> learn_parameters(const TransformSpec&, std::int64_t num_scaled, std::int64_t) {
   return {{kBeta, {1, num_scaled, 1, 1}, Init::kUniform, 0.1, 1.0},
           {kGamma, {1, num_scaled, 1, 1}, Init::kNormal, 0.0, 0.1}};
 }
@@ -50,9 +50,9 @@ at::Tensor learn_factor(const TransformSpec& spec, const TransformWeights& weigh
   return beta_S * log_n_to_the(log_n_BT1, gamma_S) + spec.scale_delta;
 }
 
-std::vector<ParameterSpec> adapt_parameters(const TransformSpec& spec, std::int64_t num_scaled,
-                                            std::int64_t hidden_size) {
-  std::vector<ParameterSpec> result;
+std::vector<TransformParameter> adapt_parameters(const TransformSpec& spec, std::int64_t num_scaled,
+                                                 std::int64_t hidden_size) {
+  std::vector<TransformParameter> result;
   for (const char* name : {"attn_scale_beta_proj", "attn_scale_gamma_proj"}) {
     result.push_back({std::string(name) + ".weight", {num_scaled, hidden_size}, Init::kProjection, 0.0, 0.02});
     if (spec.scale_proj_bias) result.push_back({std::string(name) + ".bias", {num_scaled}, Init::kConstant, 0.0, 0.0});
@@ -75,7 +75,7 @@ at::Tensor adapt_factor(const TransformSpec& spec, const TransformWeights& weigh
   return beta_BTS * log_n_to_the(log_n_BT1, gamma_BTS) + spec.scale_delta;
 }
 
-std::vector<ParameterSpec> theta_parameters(const TransformSpec&, std::int64_t num_scaled, std::int64_t) {
+std::vector<TransformParameter> theta_parameters(const TransformSpec&, std::int64_t num_scaled, std::int64_t) {
   return {{kLogTheta, {num_scaled}, Init::kConstant, 0.0, 0.0}};
 }
 
@@ -85,7 +85,7 @@ at::Tensor theta_factor(const TransformSpec&, const TransformWeights& weights, c
   return inverse_S.expand({log_n_BT1.size(0), log_n_BT1.size(1), inverse_S.size(0)});
 }
 
-std::vector<ParameterSpec> fixed_parameters(const TransformSpec&, std::int64_t, std::int64_t) { return {}; }
+std::vector<TransformParameter> fixed_parameters(const TransformSpec&, std::int64_t, std::int64_t) { return {}; }
 
 at::Tensor fixed_factor(const TransformSpec& spec, const TransformWeights&, const at::Tensor&,
                         const at::Tensor& log_n_BT1) {

@@ -13,7 +13,8 @@ namespace lenbench {
 
 struct QueryScale {
   const char* name;  // TransformSpec::scale
-  std::vector<ParameterSpec> (*parameters)(const TransformSpec&, std::int64_t num_scaled, std::int64_t hidden_size);
+  std::vector<TransformParameter> (*parameters)(const TransformSpec&, std::int64_t num_scaled,
+                                                std::int64_t hidden_size);
   // [B, T, S] or [1, T, S], or with 1 in place of S where it is the same for every head. `log_n_BT1` is ln(i + 2) in
   // double.
   at::Tensor (*factor)(const TransformSpec&, const TransformWeights&, const at::Tensor& hidden_BTE,

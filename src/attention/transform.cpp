@@ -68,17 +68,17 @@ TransformSpec transform_spec(const std::string& name) {
               "; use one of: " + join(known, ", "));
 }
 
-void fill_initial(at::Tensor& tensor, const ParameterSpec& spec, std::optional<at::Generator> generator) {
+void fill_initial(at::Tensor& tensor, const TransformParameter& spec, std::optional<at::Generator> generator) {
   at::NoGradGuard no_grad;
   switch (spec.init) {
-    case ParameterSpec::Init::kConstant:
+    case TransformParameter::Init::kConstant:
       tensor.fill_(spec.a);
       break;
-    case ParameterSpec::Init::kNormal:
-    case ParameterSpec::Init::kProjection:
+    case TransformParameter::Init::kNormal:
+    case TransformParameter::Init::kProjection:
       tensor.normal_(spec.a, spec.b, generator);
       break;
-    case ParameterSpec::Init::kUniform:
+    case TransformParameter::Init::kUniform:
       tensor.uniform_(spec.a, spec.b, generator);
       break;
   }
@@ -110,15 +110,15 @@ AttentionTransform::AttentionTransform(TransformSpec spec, std::int64_t num_head
         "adaptive temperature works with softmax only");
 }
 
-std::vector<ParameterSpec> AttentionTransform::parameters() const {
-  std::vector<ParameterSpec> result;
+std::vector<TransformParameter> AttentionTransform::parameters() const {
+  std::vector<TransformParameter> result;
   const QueryScale* scale = find_scale(spec_.scale);
   if (scale && !scaled_heads_.empty()) {
     result = scale->parameters(spec_, static_cast<std::int64_t>(scaled_heads_.size()), hidden_size_);
   }
   if (spec_.alpha_learnable) {
     const double initial = std::log((spec_.alpha - 1.0) / (2.0 - spec_.alpha));
-    result.push_back({kAlphaLogit, {num_heads_}, ParameterSpec::Init::kConstant, initial, 0.0});
+    result.push_back({kAlphaLogit, {num_heads_}, TransformParameter::Init::kConstant, initial, 0.0});
   }
   return result;
 }

@@ -56,7 +56,7 @@ const std::vector<TransformInfo>& transform_catalog();
 TransformSpec transform_spec(const std::string& name);
 
 // A tensor that a transform reads, by its name in a checkpoint below `model.layers.N.self_attn.`.
-struct ParameterSpec {
+struct TransformParameter {
   enum class Init {
     kConstant,    // a everywhere
     kNormal,      // mean a, standard deviation b
@@ -69,7 +69,7 @@ struct ParameterSpec {
   double a = 0, b = 0;
 };
 // Fills `tensor` in place (no gradient recorded) with the initial value that the spec names.
-void fill_initial(at::Tensor& tensor, const ParameterSpec& spec, std::optional<at::Generator> generator);
+void fill_initial(at::Tensor& tensor, const TransformParameter& spec, std::optional<at::Generator> generator);
 
 // Parameters of one layer by relative name.
 using TransformWeights = std::map<std::string, at::Tensor>;
@@ -90,7 +90,7 @@ class AttentionTransform {
   //   adapt-softplus-tanh  attn_scale_{beta,gamma}_proj.weight [S, E], .bias [S] if scale_proj_bias
   //   theta                attn_scale_log_theta [S]                 (ours)
   //   learnable alpha      entmax_alpha_logit [H], alpha = 1 + sigmoid(logit)   (ours)
-  std::vector<ParameterSpec> parameters() const;
+  std::vector<TransformParameter> parameters() const;
 
   // What multiplies q of head h at row t: [B, H, T] (or [1, H, T]) in hidden's type, exactly 1 for heads that are not
   // scaled; undefined when no head is scaled. hidden_BTE is the attention block's input (after the pre-attention norm);

@@ -94,7 +94,7 @@ class Check : public Command {
       files.insert(files.end(), parsed.extra.begin(), parsed.extra.end());
       now = read_cells(files, subject_);
     } else {
-      SessionResult result = measure_against(baseline.cells, policy, read_session(parsed));
+      GateMeasurement result = measure_against(baseline.cells, policy, read_session(parsed));
       if (result.interrupted) {
         print_note("interrupted: no verdict");
         return kInterruptedExit;

@@ -107,7 +107,7 @@ bool has_floor(const GateCell& cell, const Policy& policy) {
   return policy.min_accuracy.contains(short_name(cell.question));
 }
 
-void finish(const Work& work, const Policy& policy, const TestLevels& levels, SessionResult& result) {
+void finish(const Work& work, const Policy& policy, const TestLevels& levels, GateMeasurement& result) {
   if (work.cell != nullptr && work.cell->done() == 0 && !work.cell->failed()) {
     result.options.left_out[work.name] = "not reached within --budget";
     return;
@@ -124,8 +124,8 @@ void finish(const Work& work, const Policy& policy, const TestLevels& levels, Se
 
 }  // namespace
 
-SessionResult measure_against(const std::vector<GateCell>& baseline, const Policy& policy,
-                              const CheckSession& session) {
+GateMeasurement measure_against(const std::vector<GateCell>& baseline, const Policy& policy,
+                                const CheckSession& session) {
   const std::atomic<bool>* stop = watch_interrupts();
   std::unique_ptr<RecordWriter> writer;
   if (!session.output.empty()) {
@@ -146,7 +146,7 @@ SessionResult measure_against(const std::vector<GateCell>& baseline, const Polic
   const std::int64_t family = static_cast<std::int64_t>(baseline.size()) + family_size({}, policy);
   const TestLevels levels = test_levels(policy, family);
   std::vector<Work> list;
-  SessionResult result;
+  GateMeasurement result;
   for (std::size_t i = 0; i < baseline.size(); ++i) {
     Work work = work_for(baseline[i], session, *model.predictor, options);
     work.name = own[i].name;

@@ -22,7 +22,7 @@ struct CheckSession {
   bool overwrite = false;
 };
 
-struct SessionResult {
+struct GateMeasurement {
   std::vector<GateCell> cells;
   JudgeOptions options;  // watched and left_out
   bool interrupted = false;
@@ -30,6 +30,7 @@ struct SessionResult {
 };
 
 // Throws Error when the model cannot be loaded, a task of the baseline is unknown, or the output cannot be used.
-SessionResult measure_against(const std::vector<GateCell>& baseline, const Policy& policy, const CheckSession& session);
+GateMeasurement measure_against(const std::vector<GateCell>& baseline, const Policy& policy,
+                                const CheckSession& session);
 
 }  // namespace lenbench::cli

@@ -173,7 +173,7 @@ Decoder::Decoder(DecoderConfig config, std::vector<NamedTensor> parameters, at::
     if (config_.gated_mlp) layer.gate = affine(block + "mlp.gate_proj");
     layer.up = affine(block + "mlp.up_proj");
     layer.down = affine(block + "mlp.down_proj");
-    for (const ParameterSpec& spec : transform_->parameters()) {
+    for (const TransformParameter& spec : transform_->parameters()) {
       layer.transform[spec.name] = parameter(attention + spec.name);
     }
     layers_.push_back(std::move(layer));

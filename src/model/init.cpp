@@ -46,8 +46,8 @@ std::vector<NamedTensor> initial_parameters(const DecoderConfig& config, std::ui
   const auto position = make_position(position_spec(config));
   const AttentionTransform transform(transform_spec(config), config.num_heads, config.hidden_size,
                                      position->scaled_heads());
-  std::map<std::string, ParameterSpec> transform_specs;
-  for (const ParameterSpec& spec : transform.parameters()) transform_specs[spec.name] = spec;
+  std::map<std::string, TransformParameter> transform_specs;
+  for (const TransformParameter& spec : transform.parameters()) transform_specs[spec.name] = spec;
 
   std::vector<NamedTensor> parameters;
   for (const TensorSpec& spec : tensor_specs(config)) {
@@ -57,7 +57,7 @@ std::vector<NamedTensor> initial_parameters(const DecoderConfig& config, std::ui
                           ? transform_specs.end()
                           : transform_specs.find(spec.name.substr(block + std::string(".self_attn.").size()));
     if (ours != transform_specs.end()) {
-      if (ours->second.init == ParameterSpec::Init::kProjection) {
+      if (ours->second.init == TransformParameter::Init::kProjection) {
         tensor.normal_(0.0, options.scaler_weight_std, generator);
       } else if (ours->first == "attn_scale_beta_proj.bias") {
         tensor.fill_(std::log(std::expm1(options.scaler_beta)));

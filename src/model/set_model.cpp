@@ -56,7 +56,7 @@ SetModel::SetModel(DecoderConfig config, std::vector<NamedTensor> parameters, at
   position_ = make_position(position_spec(config_));
   transform_ = std::make_shared<AttentionTransform>(transform_spec(config_), config_.num_heads, config_.hidden_size,
                                                     position_->scaled_heads());
-  for (const ParameterSpec& spec : transform_->parameters()) {
+  for (const TransformParameter& spec : transform_->parameters()) {
     transform_weights_[spec.name] = parameter(kAttention + spec.name);
   }
   item_encoder_ = mlp("item_encoder");

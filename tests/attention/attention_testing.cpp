@@ -226,7 +226,7 @@ Layer make_layer(const std::string& transform, const std::string& position, std:
       std::make_unique<AttentionTransform>(transform_spec_, sizes.heads, sizes.hidden, layer.position->scaled_heads());
   at::Generator generator = at::detail::createCPUGenerator(seed);
   std::uint64_t stream = seed * 1000;
-  for (const ParameterSpec& parameter : layer.transform->parameters()) {
+  for (const TransformParameter& parameter : layer.transform->parameters()) {
     at::Tensor value = at::empty(parameter.shape, at::TensorOptions(at::kDouble));
     fill_initial(value, parameter, generator);
     layer.weights[parameter.name] = (value + random_normal(parameter.shape, ++stream) * 0.3).to(type);

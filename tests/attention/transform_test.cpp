@@ -37,7 +37,7 @@ std::string error_of(const std::function<void()>& call) {
 
 std::vector<std::string> names_of(const AttentionTransform& transform) {
   std::vector<std::string> names;
-  for (const ParameterSpec& parameter : transform.parameters()) names.push_back(parameter.name);
+  for (const TransformParameter& parameter : transform.parameters()) names.push_back(parameter.name);
   return names;
 }
 
@@ -82,7 +82,8 @@ TEST(Transform, AsentmaxProjectsBetaAndGammaFromTheHiddenState) {
     const at::Tensor hidden = testing::random_normal({2, 3, kHidden}, 1);
     TransformWeights weights;
     std::uint64_t seed = 2;
-    for (const ParameterSpec& p : transform.parameters()) weights[p.name] = testing::random_normal(p.shape, ++seed);
+    for (const TransformParameter& p : transform.parameters())
+      weights[p.name] = testing::random_normal(p.shape, ++seed);
     const at::Tensor scale = transform.query_scale(weights, hidden, some_positions());
     const auto projected = [&](const std::string& name, std::int64_t b, std::int64_t t, std::int64_t s) {
       double sum = bias ? testing::element(weights[name + ".bias"], {s}) : 0.0;
@@ -142,7 +143,7 @@ TEST(Transform, LearnableAlphaStartsWhereTheSpecSays) {
   TransformSpec spec = transform_spec("entmax-learned-alpha");
   spec.alpha = 1.2;
   const AttentionTransform transform = make(spec);
-  const ParameterSpec parameter = transform.parameters()[0];
+  const TransformParameter parameter = transform.parameters()[0];
   at::Tensor logit = at::empty(parameter.shape, at::TensorOptions(at::kDouble));
   fill_initial(logit, parameter, std::nullopt);
   const Normalizer normalizer = transform.normalizer({{parameter.name, logit}});
@@ -154,10 +155,10 @@ TEST(Transform, LearnableAlphaStartsWhereTheSpecSays) {
 TEST(Transform, InitialValuesFollowTheSpec) {
   at::Generator generator = at::detail::createCPUGenerator(7);
   at::Tensor many = at::empty({100000}, at::TensorOptions(at::kDouble));
-  fill_initial(many, {"", {}, ParameterSpec::Init::kNormal, 1.0, 0.01}, generator);
+  fill_initial(many, {"", {}, TransformParameter::Init::kNormal, 1.0, 0.01}, generator);
   EXPECT_NEAR(many.mean().item<double>(), 1.0, 4 * 0.01 / std::sqrt(1e5));
   EXPECT_NEAR(many.std().item<double>(), 0.01, 4 * 0.01 / std::sqrt(2e5));
-  fill_initial(many, {"", {}, ParameterSpec::Init::kUniform, 0.1, 1.0}, generator);
+  fill_initial(many, {"", {}, TransformParameter::Init::kUniform, 0.1, 1.0}, generator);
   EXPECT_GE(many.min().item<double>(), 0.1);
   EXPECT_LT(many.max().item<double>(), 1.0);
   EXPECT_NEAR(many.mean().item<double>(), 0.55, 4 * 0.26 / std::sqrt(1e5));

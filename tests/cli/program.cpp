@@ -79,6 +79,8 @@ Child::~Child() {
 void Child::send(int signal) const { kill(pid_, signal); }
 
 Outcome Child::wait(double limit_seconds) {
+  // A program with a sanitizer in it takes many times as long.
+  if (std::getenv("LENBENCH_SANITIZE") != nullptr) limit_seconds *= 10;
   Outcome outcome;
   int status = 0;
   rusage usage{};

@@ -134,7 +134,7 @@ TEST(Decoder, ParametersOfTheTransformAreThoseOfTheConfiguration) {
                           spec.name.ends_with("v_proj.weight") || spec.name.ends_with("o_proj.weight");
       if (spec.name.starts_with(prefix) && !shared) ours[spec.name.substr(prefix.size())] = spec.shape;
     }
-    for (const ParameterSpec& spec : transform.parameters()) theirs[spec.name] = spec.shape;
+    for (const TransformParameter& spec : transform.parameters()) theirs[spec.name] = spec.shape;
     EXPECT_EQ(ours, theirs) << config.attn_scale_type;
     EXPECT_EQ(make_position(position_spec(config))->slopes(), alibi_slopes(config)) << config.positions;
   }
