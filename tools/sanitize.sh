@@ -39,8 +39,8 @@ built() {
   cmake --preset "$preset" -DCMAKE_CXX_COMPILER="$compiler" >&2 && cmake --build "build/$preset" --parallel "$jobs" --target "$@" >&2
 }
 
-# Laws that repeat one draw up to a hundred thousand times, or that are about time: nothing more to see in them here.
-readonly repeated='Simulation|Sequential|Betting|BruteForce|Splits|Uniform|Hypergeometric|SharesOfTheTable|IsFast|InUnder'
+# Laws that repeat one draw up to a hundred thousand times: nothing more to see in them here.
+readonly repeated='Simulation|Sequential|Betting|BruteForce|Splits|Uniform|Hypergeometric|SharesOfTheTable'
 
 check_address() {
   built sanitize all || return 1

@@ -13,6 +13,8 @@
 #include <sstream>
 #include <thread>
 
+#include "tests/base/sanitized.h"
+
 namespace lenbench::cli_test {
 
 namespace fs = std::filesystem;
@@ -80,7 +82,7 @@ void Child::send(int signal) const { kill(pid_, signal); }
 
 Outcome Child::wait(double limit_seconds) {
   // A program with a sanitizer in it takes many times as long.
-  if (std::getenv("LENBENCH_SANITIZE") != nullptr) limit_seconds *= 10;
+  if (kSanitized) limit_seconds *= 10;
   Outcome outcome;
   int status = 0;
   rusage usage{};
