@@ -113,7 +113,7 @@ class Bench : public Command {
     if (options.head_dim > 1024) throw Error("--head-dim is " + head_dim_ + "; it must be at most 1024");
     options.backward = backward_;
     options.heads = parse_at_least(heads_, "--heads", 1);
-    if (backward_ && options.length * options.heads >= std::int64_t{1} << 24) {
+    if (backward_ && options.heads > ((std::int64_t{1} << 24) - 1) / options.length) {
       throw Error("--length " + length_ + " with --heads " + heads_ + " has 16777216 rows or more; ask for fewer");
     }
     options.device = parse_device(device_);

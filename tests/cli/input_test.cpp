@@ -32,6 +32,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadInput{"HeadsWithoutBackward", {"bench", "--heads", "4"}, "--backward"},
         BadInput{"CertifiedGradients", {"bench", "--backward", "--certify"}, "--certify"},
         BadInput{"TooManyRows", {"bench", "--backward", "--heads", "65536"}, "16777216"},
+        BadInput{"FarTooManyRows", {"bench", "--backward", "--heads", "9223372036854775807"}, "16777216"},
         BadInput{"NoTrainingLength", oracle_with({"--lengths", "around:train"}), "does not say its training length"},
         BadInput{"NoKindOfRows", oracle_with({"--probe", "prefixes"}), "did you mean 'prefix'?"},
         BadInput{"UnknownFlag", oracle_with({"--lenghts", "64"}), "did you mean '--lengths'?"},
