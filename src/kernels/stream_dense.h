@@ -63,16 +63,21 @@ constexpr std::int64_t kScoreRun = 60;
 static_assert(kScoreRun % kBlock == 0);
 
 // Scores keys begin .. end - 1 for the tile, raises the maxima and adds to the sums at the guess. `begin` is a multiple
-// of kScoreRun, and so is an end before tile.most.
+// of kScoreRun, and so is an end before tile.most. `keys` and `places` are asked for on the way.
 template <Shape kShape>
 inline void score_keys(const StreamHead& head, const QueryTile& tile, std::int64_t begin, std::int64_t end,
                        const Normalizer<float>& norm, const StreamScratch& scratch, const FirstGuess& guess,
-                       Vec<float> (&top)[2], ThresholdSums& sums) {
+                       RowsAhead<> keys, RowsAhead<true> places, Vec<float> (&top)[2], ThresholdSums& sums) {
+  const std::int64_t blocks = (end - begin + kBlock - 1) / kBlock, each = (keys.end - keys.row + blocks - 1) / blocks;
   const std::int64_t open = tile.least < end ? tile.least : end;
   for (std::int64_t run = begin; run < end; run += kScoreRun) {
     const std::int64_t run_end = run + kScoreRun < end ? run + kScoreRun : end;
     std::int64_t j = run;
-    for (; j + kBlock <= run_end && j + kBlock <= open; j += kBlock) score_block<kBlock, false>(head, tile, j, scratch);
+    for (; j + kBlock <= run_end && j + kBlock <= open; j += kBlock) {
+      keys.ask(each);
+      places.ask(kBlock);
+      score_block<kBlock, false>(head, tile, j, scratch);
+    }
     for (; j + kBlock <= run_end; j += kBlock) score_block<kBlock, true>(head, tile, j, scratch);
     for (; j < run_end; ++j) score_block<1, true>(head, tile, j, scratch);
     // A second look at scores that are still near, as sums of their own would push the block's out of the registers.
@@ -187,18 +192,10 @@ inline void solve_dense(const Normalizer<float>& norm, DenseTile& at) {
   }
 }
 
-// Asks for values begin .. end - 1 before they are needed: the product walks them in columns, which the CPU's own
-// prefetching does not follow.
-inline void fetch_values(const StreamHead& head, std::int64_t begin, std::int64_t end) {
-  constexpr std::int64_t kLine = 64 / sizeof(float);
-  for (std::int64_t j = begin; j < end; ++j)
-    for (std::int64_t c = 0; c < head.head_size; c += kLine) __builtin_prefetch(head.v + j * head.v_stride + c, 0, 2);
-}
-
 // Weighs keys first .. first + count - 1 and adds their values.
 template <Shape kShape>
 inline void weigh_keys(const StreamHead& head, std::int64_t first, std::int64_t count, const Normalizer<float>& norm,
-                       DenseTile& at) {
+                       RowsAhead<> values, DenseTile& at) {
   const float* scores = at.scratch.list_scores + first * kRows;
   float* weights = at.scratch.scores;
   const auto weigh = [&]<bool kLog>() {
@@ -234,8 +231,8 @@ inline void weigh_keys(const StreamHead& head, std::int64_t first, std::int64_t 
     weigh.template operator()<false>();
   if (first == 0)
     for (int i = 0; i < kRows; ++i) at.sink[i] = weights[i];
-  multiply<float>(head.head_size, kRows, count, {head.v + first * head.v_stride, 1, head.v_stride}, weights, kRows,
-                  at.scratch.outputs, kRows, true);
+  multiply_asking(head.head_size, count, {head.v + first * head.v_stride, 1, head.v_stride}, weights,
+                  at.scratch.outputs, true, values);
 }
 
 // Weighs all keys of tiles begin .. end - 1, chunk by chunk, so that a chunk of values is fetched once for all.
@@ -252,11 +249,13 @@ inline void weigh_tiles(const StreamHead& head, const Normalizer<float>& norm, D
     if (at->tile.most > most) most = at->tile.most;
   }
   for (std::int64_t first = 0; first < most; first += kChunk) {
-    fetch_values(head, first + kChunk, first + 2 * kChunk < most ? first + 2 * kChunk : most);
+    const std::int64_t next = first + kAhead * kChunk, next_end = next + kChunk < most ? next + kChunk : most;
     for (DenseTile* at = begin; at != end; ++at) {
       const std::int64_t left = at->tile.most - first;
       if (left <= 0) continue;
-      weigh_keys<kShape>(head, first, left < kChunk ? left : kChunk, norm, *at);
+      const RowsAhead<> values =
+          rows_ahead(head.v, head.v_stride, head.head_size, next, next_end, at - begin, end - begin);
+      weigh_keys<kShape>(head, first, left < kChunk ? left : kChunk, norm, values, *at);
       if (first / kChunk % kFlushChunks == kFlushChunks - 1 || left <= kChunk)
         flush_outputs(head.head_size, at->scratch);
     }
@@ -291,16 +290,21 @@ inline void finish_dense(const StreamHead& head, const Normalizer<float>& norm, 
 
 template <Shape kShape>
 inline void dense_shape(const StreamHead& head, const Normalizer<float>& norm, DenseTile* begin, DenseTile* end) {
-  constexpr std::int64_t kChunk = 2 * kScoreRun;
+  constexpr std::int64_t kChunk = kScoreRun;
   std::int64_t most = 0;
   for (DenseTile* at = begin; at != end; ++at) {
     if (at->tile.most > most) most = at->tile.most;
     for (Vec<float>& best : at->top) best = splat<float>(Simd<float>::kMasked);
   }
   for (std::int64_t first = 0; first < most; first += kChunk) {
+    const std::int64_t next = first + kAhead * kChunk, next_end = next + kChunk < most ? next + kChunk : most;
     for (DenseTile* at = begin; at != end; ++at) {
       const std::int64_t last = first + kChunk < at->tile.most ? first + kChunk : at->tile.most;
-      score_keys<kShape>(head, at->tile, first, last, norm, at->scratch, at->guess, at->top, at->guessed);
+      if (last <= first) continue;
+      const RowsAhead<> keys =
+          rows_ahead(head.k, head.k_stride, head.head_size, next, next_end, at - begin, end - begin);
+      const RowsAhead<true> places = {at->scratch.list_scores, kRows, kRows, next, next_end};
+      score_keys<kShape>(head, at->tile, first, last, norm, at->scratch, at->guess, keys, places, at->top, at->guessed);
     }
   }
   for (DenseTile* at = begin; at != end; ++at) {
@@ -322,11 +326,11 @@ inline void dense_shape(const StreamHead& head, const Normalizer<float>& norm, D
   }
 }
 
-// Writes rows[0 .. count - 1], at most kTileGroup tiles: all scores, thresholds by Newton over them, one product with
+// Writes rows[0 .. count - 1], at most kDenseGroup tiles: all scores, thresholds by Newton over them, one product with
 // the values; keys and values are fetched once for the group. `samples` are the rows' own.
 inline void dense_rows(const StreamHead& head, const std::int64_t* rows, const RowSample* samples, int count,
                        const Normalizer<float>& norm, const StreamScratch& scratch, StreamingCounters& counters) {
-  DenseTile tiles[kTileGroup];
+  DenseTile tiles[kDenseGroup];
   int used = 0;
   for (int first = 0; first < count; first += kRows, ++used) {
     DenseTile& at = tiles[used];

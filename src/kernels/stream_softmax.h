@@ -39,10 +39,11 @@ inline void raise_maximum(const float* scores, std::int64_t keys, std::int64_t h
 }
 
 inline void softmax_block(const StreamHead& head, const QueryTile& tile, std::int64_t begin, std::int64_t keys,
-                          const StreamScratch& scratch, SoftmaxState& state) {
+                          const StreamScratch& scratch, RowsAhead<> keys_ahead, RowsAhead<> values_ahead,
+                          SoftmaxState& state) {
   float* scores = scratch.scores;
-  multiply<float>(keys, kRows, head.head_size, {head.k + begin * head.k_stride, head.k_stride, 1}, scratch.queries,
-                  kRows, scores, kRows, false);
+  multiply_asking(keys, head.head_size, {head.k + begin * head.k_stride, head.k_stride, 1}, scratch.queries, scores,
+                  false, keys_ahead);
   bias_and_mask(tile, begin, 1, keys, head.slope, scores);
   if (begin == 0)
     for (int g = 0; g < 2; ++g) state.first_score[g] = load<float>(scores + g * kWidth);
@@ -64,8 +65,8 @@ inline void softmax_block(const StreamHead& head, const QueryTile& tile, std::in
     state.z[i] += z.total[i];
     state.w[i] += w.total[i];
   }
-  multiply<float>(head.head_size, kRows, keys, {head.v + begin * head.v_stride, 1, head.v_stride}, scores, kRows,
-                  scratch.outputs, kRows, true);
+  multiply_asking(head.head_size, keys, {head.v + begin * head.v_stride, 1, head.v_stride}, scores, scratch.outputs,
+                  true, values_ahead);
 }
 
 struct SoftmaxTile {
@@ -113,12 +114,16 @@ inline void softmax_tiles(const StreamHead& head, std::int64_t row_begin, std::i
   for (std::int64_t block = (most - 1) / kKeyBlock; block >= 0; --block) {
     const std::int64_t first = block * kKeyBlock;
     bool any = false;
+    const std::int64_t next = first < 2 * kKeyBlock ? 0 : first - 2 * kKeyBlock,
+                       next_end = first < 2 * kKeyBlock ? 0 : next + kKeyBlock;
     for (int t = 0; t < used; ++t) {
       SoftmaxTile& at = tiles[t];
       any |= block >= at.begin / kKeyBlock;
       if (first >= at.tile.most || block < at.begin / kKeyBlock) continue;
       const std::int64_t keys = at.tile.most - first < kKeyBlock ? at.tile.most - first : kKeyBlock;
-      softmax_block(head, at.tile, first, keys, at.scratch, at.state);
+      softmax_block(head, at.tile, first, keys, at.scratch,
+                    rows_ahead(head.k, head.k_stride, head.head_size, next, next_end, t, used),
+                    rows_ahead(head.v, head.v_stride, head.head_size, next, next_end, t, used), at.state);
       counters.scored_pairs += keys * at.tile.used;
       if (block % kFlushBlocks == 0) flush_outputs(head.head_size, at.scratch);
     }

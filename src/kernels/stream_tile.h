@@ -8,10 +8,49 @@ namespace lenbench::kernels::LENBENCH_KERNEL_VARIANT {
 
 constexpr int kRows = kTileRows<float>;
 constexpr int kWidth = kLanes<float>;
-constexpr int kTileGroup = 4;                // tiles of one work item
+constexpr int kTileGroup = 8;                // tiles that go through keys and values together
+constexpr int kDenseGroup = 4;               // the same where all their scores are kept meanwhile
+constexpr std::int64_t kAhead = 2;           // chunks between what is worked on and what is asked for
 constexpr std::int64_t kKeyBlock = 64;       // keys of a softmax block; blocks start at multiples of it
 constexpr std::int64_t kMostSamples = 1024;  // keys of the strided sample that seeds a threshold
 constexpr std::int64_t kRecent = 64;         // newest keys that seed it too
+
+// Rows of keys, values or scores asked for before they are needed, a few between one block of a product and the next:
+// all at once they would wait for each other, and the CPU's own prefetching does not follow products that walk several
+// rows side by side. kWrite: they are about to be written.
+template <bool kWrite = false>
+struct RowsAhead {
+  const float* data;
+  std::int64_t stride, width;  // floats between and in rows
+  std::int64_t row, end;
+
+  void ask(std::int64_t count) {
+    constexpr std::int64_t kLine = 64 / sizeof(float);
+    for (; count > 0 && row < end; --count, ++row)
+      for (std::int64_t c = 0; c < width; c += kLine) __builtin_prefetch(data + row * stride + c, kWrite ? 1 : 0, 3);
+  }
+};
+
+// The share of tile `t` of `tiles` in rows begin .. end - 1.
+inline RowsAhead<> rows_ahead(const float* data, std::int64_t stride, std::int64_t width, std::int64_t begin,
+                              std::int64_t end, std::int64_t t, std::int64_t tiles) {
+  if (begin >= end) return {data, stride, width, 0, 0};
+  const std::int64_t share = (end - begin + tiles - 1) / tiles, from = begin + t * share;
+  return {data, stride, width, from, from + share < end ? from + share : end};
+}
+
+// multiply() of kRows columns, with `ahead` asked for on the way.
+inline void multiply_asking(std::int64_t rows, std::int64_t depth, const Left<float>& a, const float* b, float* c,
+                            bool accumulate, RowsAhead<> ahead) {
+  constexpr std::int64_t kStep = 12;
+  static_assert(kStep % kBlock == 0);
+  const std::int64_t steps = (rows + kStep - 1) / kStep, each = (ahead.end - ahead.row + steps - 1) / steps;
+  for (std::int64_t i = 0; i < rows; i += kStep) {
+    ahead.ask(each);
+    multiply<float>(rows - i < kStep ? rows - i : kStep, kRows, depth, {a.data + i * a.row, a.row, a.step}, b, kRows,
+                    c + i * kRows, kRows, accumulate);
+  }
+}
 
 // Scratch of one thread, carved from one allocation.
 struct StreamScratch {
@@ -20,10 +59,10 @@ struct StreamScratch {
   double* totals;      // [kTileGroup][head_size][kRows]
   float* scores;       // [max(kMostSamples + kRecent, distinct)][kRows]
   float* counts;       // [distinct][kRows]
-  float* list_scores;  // [kRows][list_stride]
+  float* list_scores;  // [kTileGroup][kRows][list_stride]
   std::int32_t* list_keys;
-  float* dense_scores;       // [kTileGroup][kRows][list_stride]
-  std::int8_t* query_codes;  // [head_size rounded up to 4][kRows]
+  float* dense_scores;       // [kDenseGroup][kRows][list_stride]
+  std::int8_t* query_codes;  // [kTileGroup][head_size rounded up to 4][kRows]
   double* exact;             // [list_stride] one row's shifted scores, then weights
   double* gathered;          // [head_size]
   std::int64_t list_stride;
@@ -39,22 +78,27 @@ struct StreamScratch {
     outputs = carver.take<float>(kTileGroup * head_size * kRows);
     scores = carver.take<float>((sampled > distinct ? sampled : distinct) * kRows);
     counts = carver.take<float>(distinct * kRows);
-    query_codes = carver.take<std::int8_t>((head_size + 3) / 4 * 4 * kRows);
+    query_codes = carver.take<std::int8_t>(kTileGroup * code_bytes(head_size));
     exact = carver.take<double>(list_stride);
-    list_scores = carver.take<float>(list_stride * kRows);
-    list_keys = carver.take<std::int32_t>(list_stride * kRows);
-    dense_scores = carver.take<float>(kTileGroup * list_stride * kRows);
+    list_scores = carver.take<float>(kTileGroup * list_stride * kRows);
+    list_keys = carver.take<std::int32_t>(kTileGroup * list_stride * kRows);
+    dense_scores = carver.take<float>(kDenseGroup * list_stride * kRows);
     bytes = carver.bytes();
   }
   std::size_t bytes;
 
   StreamScratch() = default;
-  // The same scratch with queries, outputs and totals of the group's tile `t` in front.
+  static std::int64_t code_bytes(std::int64_t head_size) { return (head_size + 3) / 4 * 4 * kRows; }
+
+  // The same scratch with what the group's tile `t` has of its own in front.
   StreamScratch of_tile(int t, std::int64_t head_size) const {
     StreamScratch moved = *this;
     moved.queries += t * head_size * kRows;
     moved.outputs += t * head_size * kRows;
     moved.totals += t * head_size * kRows;
+    moved.list_scores += t * list_stride * kRows;
+    moved.list_keys += t * list_stride * kRows;
+    moved.query_codes += t * code_bytes(head_size);
     return moved;
   }
 };
