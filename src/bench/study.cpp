@@ -52,8 +52,8 @@ void check_scale(const StudyScale& scale, const std::string& where) {
 }  // namespace
 
 std::string checkpoint_of(const StudyRow& row, std::uint64_t seed) {
-  if (!row.checkpoint.empty()) return row.checkpoint;
-  return seed == row.seeds.front() ? row.recipe : seeded_name(row.recipe, seed);
+  const std::string& name = row.checkpoint.empty() ? row.recipe : row.checkpoint;
+  return seed == row.seeds.front() ? name : seeded_name(name, seed);
 }
 
 std::string records_of(const StudyRow& row, std::uint64_t seed) {

@@ -70,7 +70,7 @@ struct Study {
 // A model counts as trained when it answers at least this share of whole samples of its training length.
 inline constexpr double kLearntExactMatch = 0.99;
 
-// The checkpoint that a row trains with a seed.
+// The checkpoint that a row trains, or names, with a seed: its first has the plain name.
 std::string checkpoint_of(const StudyRow& row, std::uint64_t seed);
 // The name of its Record file, without .jsonl: the checkpoint, and "+TRANSFORM" where one is put in its place.
 std::string records_of(const StudyRow& row, std::uint64_t seed);

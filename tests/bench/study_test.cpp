@@ -43,6 +43,7 @@ TEST(Study, ReadsAndNamesCheckpointsBySeed) {
   EXPECT_EQ(records_of(row, 11), "r-seed11+adaptive-temperature");
   row.checkpoint = "other";
   EXPECT_EQ(checkpoint_of(row, 1), "other");
+  EXPECT_EQ(checkpoint_of(row, 11), "other-seed11");
 }
 
 TEST(Study, ShortNamesAndSuggestions) {

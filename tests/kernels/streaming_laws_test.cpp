@@ -54,7 +54,7 @@ TEST_P(StreamingLaws, WindowsChangeNoBit) {
 }
 
 TEST_P(StreamingLaws, VisitOrderChangesNoBit) {
-  TestProblem<float> ordered(900, 16, GetParam(), 4, 2, 2);
+  TestProblem<float> ordered(1800, 16, GetParam(), 4, 2, 2);
   ordered.slopes = {0, 0.02f};
   TestProblem<float> shuffled = ordered;
   ordered.stream();
