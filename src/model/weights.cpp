@@ -17,7 +17,6 @@
 #include "checkpoint/memory.h"
 
 namespace lenbench {
-namespace {
 
 at::ScalarType scalar_type(Dtype dtype) {
   switch (dtype) {
@@ -40,6 +39,8 @@ at::ScalarType scalar_type(Dtype dtype) {
   }
   throw std::logic_error("scalar_type: no such dtype");
 }
+
+namespace {
 
 // What a family keeps, as the decoder wants it: a view where strides can say it.
 at::Tensor as_ours(const DecoderConfig& config, const StoredTensor& stored, const at::Tensor& tensor) {

@@ -10,6 +10,8 @@
 
 namespace lenbench {
 
+at::ScalarType scalar_type(Dtype dtype);
+
 // A tensor of the stored type, copied out of the file.
 at::Tensor to_tensor(const TensorView& view);
 // The same on the mapped file itself, which it keeps alive; copied where the file does not align it. Never to be

@@ -14,8 +14,13 @@
 #include "base/names.h"
 #include "base/numbers.h"
 #include "checkpoint/checkpoint.h"
+#include "model/weights.h"
 #include "tests/base/expect_error.h"
 #include "tests/train/tiny_recipe.h"
+#include "train/data.h"
+#include "train/parallel.h"
+#include "train/recipe.h"
+#include "train/validation.h"
 
 namespace lenbench {
 namespace {
@@ -200,6 +205,26 @@ TEST(Trainer, ValidationCountsTokensAndWholeSamples) {
     EXPECT_LE(exact, token);
     EXPECT_DOUBLE_EQ(exact * 40, std::round(exact * 40));
     EXPECT_EQ(Checkpoint::open(run.output).origin().facts.at("validation_exact"), format_real(exact));
+  }
+}
+
+// Rounding to the stored type can cost a model several per cent of its samples.
+TEST(Trainer, TheLastValidationIsOfTheWeightsAsStored) {
+  for (const char* stored : {"float32", "float16", "bfloat16"}) {
+    auto json = tiny_recipe();
+    json["save_dtype"] = stored;
+    TinyRun run(json);
+    run.train();
+    const Checkpoint checkpoint = Checkpoint::open(run.output);
+    const auto model = load_model(checkpoint, checkpoint.config(), at::kFloat);
+    const TrainTasks tasks(read_recipe(run.recipe), run.folder / "");
+    const Validation again = validate(*model, tasks.validation_samples(), Parallel({}));
+    const auto log = run.log();
+    const nlohmann::ordered_json& last = log[log.size() - 2];
+    ASSERT_EQ(last["step"], 12) << stored;
+    EXPECT_EQ(last["validation_loss"], again.nats) << stored;
+    EXPECT_EQ(log.back()["validation_exact"], again.exact_match) << stored;
+    EXPECT_EQ(checkpoint.origin().facts.at("validation_accuracy"), format_real(again.token_accuracy)) << stored;
   }
 }
 
