@@ -41,7 +41,7 @@ TEST(Reproduce, PrintsTheFoundingNotesTablesFromBundledRecords) {
 TEST(Reproduce, ValuesAreThoseOfTheRecords) {
   const TempFolder folder;
   const Outcome outcome =
-      lenbench({"reproduce", "note-1", "--methods", "asentmax", "--format", "json"}, bundled(folder));
+      lenbench({"reproduce", "note-1", "--methods", "asentmax", "--seeds", "1", "--format", "json"}, bundled(folder));
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const Outcome table =
       lenbench({"table", kResults + "/records/recall-asentmax-nape.jsonl", "--metric", "answer", "--format", "json"},
