@@ -67,7 +67,7 @@ class SelfDescription(unittest.TestCase):
         self.assertEqual(self.completed("ru"), ["run"])
         self.assertEqual(sorted(self.completed("")), sorted(COMMANDS + ["--help", "--version"]))
         self.assertEqual(self.completed("run", "--samp"), ["--samples", "--samples-at"])
-        self.assertEqual(self.completed("run", "recall-asentmax-n"), ["recall-asentmax-nape"])
+        self.assertEqual(self.completed("run", "recall-sparsemax-n"), ["recall-sparsemax-nape"])
         self.assertEqual(self.completed("run", "oracle", "--tasks", "mqmt"), ["mqmtar"])
         self.assertEqual(self.completed("run", "oracle", "--transform", "ssm"), ["ssmax"])
         self.assertEqual(self.completed("reproduce", "note-1"), ["note-1"])

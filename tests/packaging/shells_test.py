@@ -15,7 +15,7 @@ PROGRAM = os.environ["LENBENCH_PROGRAM"]
 ON_PATH = os.path.dirname(PROGRAM) + ":/usr/local/bin:/usr/bin:/bin"
 # What is typed in a folder with one file, and what completion makes of it.
 CASES = {"lenbench ru": "lenbench run", "lenbench run --samples-": "lenbench run --samples-at",
-         "lenbench run recall-asentmax-n": "lenbench run recall-asentmax-nape",
+         "lenbench run recall-sparsemax-n": "lenbench run recall-sparsemax-nape",
          "lenbench run oracle --tasks mqmt": "lenbench run oracle --tasks mqmtar", "lenbench list tra": "lenbench list transforms",
          "lenbench run ./my-rec": "lenbench run ./my-records.jsonl"}
 SECONDS = 60
