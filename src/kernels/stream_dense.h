@@ -249,12 +249,11 @@ inline void weigh_tiles(const StreamHead& head, const Normalizer<float>& norm, D
     if (at->tile.most > most) most = at->tile.most;
   }
   for (std::int64_t first = 0; first < most; first += kChunk) {
-    const std::int64_t next = first + kAhead * kChunk, next_end = next + kChunk < most ? next + kChunk : most;
+    const RowRange next = chunk_ahead(first, kChunk, most);
     for (DenseTile* at = begin; at != end; ++at) {
       const std::int64_t left = at->tile.most - first;
       if (left <= 0) continue;
-      const RowsAhead<> values =
-          rows_ahead(head.v, head.v_stride, head.head_size, next, next_end, at - begin, end - begin);
+      const RowsAhead<> values = rows_ahead(head.v, head.v_stride, head.head_size, next, at - begin, end - begin);
       weigh_keys<kShape>(head, first, left < kChunk ? left : kChunk, norm, values, *at);
       if (first / kChunk % kFlushChunks == kFlushChunks - 1 || left <= kChunk)
         flush_outputs(head.head_size, at->scratch);
@@ -297,13 +296,12 @@ inline void dense_shape(const StreamHead& head, const Normalizer<float>& norm, D
     for (Vec<float>& best : at->top) best = splat<float>(Simd<float>::kMasked);
   }
   for (std::int64_t first = 0; first < most; first += kChunk) {
-    const std::int64_t next = first + kAhead * kChunk, next_end = next + kChunk < most ? next + kChunk : most;
+    const RowRange next = chunk_ahead(first, kChunk, most);
     for (DenseTile* at = begin; at != end; ++at) {
       const std::int64_t last = first + kChunk < at->tile.most ? first + kChunk : at->tile.most;
       if (last <= first) continue;
-      const RowsAhead<> keys =
-          rows_ahead(head.k, head.k_stride, head.head_size, next, next_end, at - begin, end - begin);
-      const RowsAhead<true> places = {at->scratch.list_scores, kRows, kRows, next, next_end};
+      const RowsAhead<> keys = rows_ahead(head.k, head.k_stride, head.head_size, next, at - begin, end - begin);
+      const RowsAhead<true> places = {at->scratch.list_scores, kRows, kRows, next.begin, next.end};
       score_keys<kShape>(head, at->tile, first, last, norm, at->scratch, at->guess, keys, places, at->top, at->guessed);
     }
   }

@@ -190,13 +190,13 @@ inline void sparse_rows(const StreamHead& head, const std::int64_t* rows, const 
   }
   if (head.options.visit_seed != 0) most = 0;
   for (std::int64_t first = 0; first < most; first += kChunk) {
-    const std::int64_t next = first + kAhead * kChunk, next_end = next + kChunk < most ? next + kChunk : most;
+    const RowRange next = chunk_ahead(first, kChunk, most);
     for (int t = 0; t < used; ++t) {
       SparseTile& at = tiles[t];
       const std::int64_t end = first + kChunk < at.tile.most ? first + kChunk : at.tile.most;
       if (end > first)
         sweep_range(head, at.tile, first, end, norm, at.scratch, at.state, at.screen,
-                    rows_ahead(head.k, head.k_stride, head.head_size, next, next_end, t, used), counters);
+                    rows_ahead(head.k, head.k_stride, head.head_size, next, t, used), counters);
     }
   }
   for (int t = 0; t < used; ++t) finish_sparse(head, norm, tiles[t], counters);

@@ -114,16 +114,16 @@ inline void softmax_tiles(const StreamHead& head, std::int64_t row_begin, std::i
   for (std::int64_t block = (most - 1) / kKeyBlock; block >= 0; --block) {
     const std::int64_t first = block * kKeyBlock;
     bool any = false;
-    const std::int64_t next = first < 2 * kKeyBlock ? 0 : first - 2 * kKeyBlock,
-                       next_end = first < 2 * kKeyBlock ? 0 : next + kKeyBlock;
+    const std::int64_t next_first = first - kAhead * kKeyBlock;  // from the newest key to the oldest
+    const RowRange next = {next_first < 0 ? 0 : next_first, next_first < 0 ? 0 : next_first + kKeyBlock};
     for (int t = 0; t < used; ++t) {
       SoftmaxTile& at = tiles[t];
       any |= block >= at.begin / kKeyBlock;
       if (first >= at.tile.most || block < at.begin / kKeyBlock) continue;
       const std::int64_t keys = at.tile.most - first < kKeyBlock ? at.tile.most - first : kKeyBlock;
       softmax_block(head, at.tile, first, keys, at.scratch,
-                    rows_ahead(head.k, head.k_stride, head.head_size, next, next_end, t, used),
-                    rows_ahead(head.v, head.v_stride, head.head_size, next, next_end, t, used), at.state);
+                    rows_ahead(head.k, head.k_stride, head.head_size, next, t, used),
+                    rows_ahead(head.v, head.v_stride, head.head_size, next, t, used), at.state);
       counters.scored_pairs += keys * at.tile.used;
       if (block % kFlushBlocks == 0) flush_outputs(head.head_size, at.scratch);
     }

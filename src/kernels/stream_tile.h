@@ -31,9 +31,20 @@ struct RowsAhead {
   }
 };
 
-// The share of tile `t` of `tiles` in rows begin .. end - 1.
-inline RowsAhead<> rows_ahead(const float* data, std::int64_t stride, std::int64_t width, std::int64_t begin,
-                              std::int64_t end, std::int64_t t, std::int64_t tiles) {
+struct RowRange {
+  std::int64_t begin, end;
+};
+
+// What is asked for while the chunk from row `first` on, of rows 0 .. most - 1, is worked on; empty at the end.
+inline RowRange chunk_ahead(std::int64_t first, std::int64_t chunk, std::int64_t most) {
+  const std::int64_t begin = first + kAhead * chunk;
+  return {begin, begin + chunk < most ? begin + chunk : most};
+}
+
+// The share of tile `t` of `tiles` in those rows.
+inline RowsAhead<> rows_ahead(const float* data, std::int64_t stride, std::int64_t width, RowRange rows, std::int64_t t,
+                              std::int64_t tiles) {
+  const auto [begin, end] = rows;
   if (begin >= end) return {data, stride, width, 0, 0};
   const std::int64_t share = (end - begin + tiles - 1) / tiles, from = begin + t * share;
   return {data, stride, width, from, from + share < end ? from + share : end};
