@@ -31,7 +31,8 @@ std::vector<double> sum_per_head(const at::Tensor& values_BHQ, const at::Tensor&
 RowStatistics row_statistics(const at::Tensor& weights_BHQK, const at::Tensor& source_keys_BQ) {
   at::NoGradGuard no_grad;
   const at::Tensor p = weights_BHQK.to(at::kDouble);
-  RowStatistics rows{-at::xlogy(p, p).sum(-1), at::gt(p, 0.0).sum(-1), p.select(-1, 0), p.amax({-1}), {}};
+  // A view of the first column would keep all weights.
+  RowStatistics rows{-at::xlogy(p, p).sum(-1), at::gt(p, 0.0).sum(-1), p.select(-1, 0).clone(), p.amax({-1}), {}};
   if (source_keys_BQ.defined()) {
     const at::Tensor column_B1Q1 = at::clamp_min(source_keys_BQ, 0).unsqueeze(1).unsqueeze(-1);
     const at::Tensor mass = p.gather(-1, column_B1Q1.expand({p.size(0), p.size(1), p.size(2), 1})).squeeze(-1);

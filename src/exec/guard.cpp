@@ -70,9 +70,14 @@ void end_everything(pid_t program) {
   kill(-program, SIGKILL);
   while (true) {
     const bool known = kill_children();
-    // Where the system does not list children, one outside the group cannot be ended and is not waited for.
-    const pid_t ended = waitpid(-1, nullptr, known ? 0 : WNOHANG);
-    if (ended == 0 || (ended < 0 && errno != EINTR)) return;
+    const pid_t ended = waitpid(-1, nullptr, WNOHANG);
+    if (ended < 0 && errno != EINTR) return;
+    if (ended != 0) continue;
+    // Where the system does not list children, one outside the group cannot be ended and is not waited for. Where it
+    // does, a list taken while another process exits may lack one (proc(5)), so that none is waited for without looking
+    // again.
+    if (!known) return;
+    poll(nullptr, 0, 10);
   }
 }
 

@@ -201,8 +201,8 @@ TEST(ExecRun, AKilledRunLeavesNoProcessBehind) {
     run.send(number);
     if (number != SIGKILL) run.send(number);  // the second ends it at once
     run.wait();
-    EXPECT_TRUE(wait_until([&] { return kill(first, 0) != 0; }, 10));
-    EXPECT_TRUE(wait_until([&] { return kill(second, 0) != 0; }, 10));
+    EXPECT_TRUE(wait_until([&] { return kill(first, 0) != 0; }, 30));
+    EXPECT_TRUE(wait_until([&] { return kill(second, 0) != 0; }, 30));
   }
 }
 

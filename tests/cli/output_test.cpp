@@ -240,7 +240,6 @@ TEST(Interrupt, TwiceStopsAtOnce) {
   ASSERT_TRUE(wait_until([&] { return fs::exists(folder.path("r.jsonl")); }, 30));
   wait_until([] { return false; }, 0.3);
   child.send(SIGINT);
-  wait_until([] { return false; }, 0.2);
   child.send(SIGINT);
   const Outcome outcome = child.wait(10);
   EXPECT_EQ(outcome.code, 130);

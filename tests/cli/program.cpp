@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -78,7 +79,18 @@ Child::~Child() {
   fs::remove(err_path_, ignored);
 }
 
-void Child::send(int signal) const { kill(pid_, signal); }
+void Child::send(int signal) const {
+  kill(pid_, signal);
+  const std::string status = "/proc/" + std::to_string(pid_) + "/status";
+  wait_until(
+      [&] {
+        const std::vector<std::string> lines = lines_of(slurp(status));
+        const auto pending = std::find_if(lines.begin(), lines.end(),
+                                          [](const std::string& line) { return line.starts_with("ShdPnd:"); });
+        return pending == lines.end() || (std::stoull(pending->substr(7), nullptr, 16) >> (signal - 1)) % 2 == 0;
+      },
+      10);
+}
 
 Outcome Child::wait(double limit_seconds) {
   // A program with a sanitizer in it takes many times as long.

@@ -38,6 +38,7 @@ class Child {
   Child& operator=(const Child&) = delete;
 
   pid_t pid() const { return pid_; }
+  // Returns when the program has taken the signal, so that a second of its kind is a second and not the same.
   void send(int signal) const;
   // Waits at most `limit_seconds`, then kills it and fails the test.
   Outcome wait(double limit_seconds = 60);

@@ -16,6 +16,7 @@
 #include "model/sequence_share.h"
 #include "random_models.h"
 #include "tests/base/expect_error.h"
+#include "tests/base/ranks_as_threads.h"
 
 namespace lenbench {
 namespace {

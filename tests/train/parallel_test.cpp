@@ -16,6 +16,7 @@
 #include "c10d/tcp_store.h"
 #include "checkpoint/checkpoint.h"
 #include "tests/base/expect_error.h"
+#include "tests/base/ranks_as_threads.h"
 #include "tests/train/tiny_recipe.h"
 #include "train/trainer.h"
 
