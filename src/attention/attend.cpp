@@ -69,11 +69,11 @@ std::string uncovered_by_streaming(const AttendRequest& request) {
   if (!on_cuda && !request.q_BHQD.is_cpu()) return "the tensors are neither on the CPU nor on a CUDA device";
   if (request.softcap > 0) return "capped scores have no kernel";
   if (request.window > 0 && request.window < request.k_BGKD.size(2)) return "sliding windows have no kernel";
-  if (request.normalizer.kind == Normalizer::Kind::kTopK) return "top-k has no kernel";
   if (on_cuda) return uncovered_by_cuda(request);
   if (!wants_gradient(request)) {
     return request.q_BHQD.scalar_type() == at::kFloat ? "" : "inference in another type than float32";
   }
+  if (request.normalizer.kind == Normalizer::Kind::kTopK) return "top-k with gradients has no kernel";
   if (request.normalizer.adaptive) return "adaptive temperature with gradients has no kernel";
   if (request.stats && request.q_BHQD.scalar_type() != at::kFloat) return "statistics in another type than float32";
   if (request.q_BHQD.size(2) > kMaxTrainingRows || request.k_BGKD.size(2) > kMaxTrainingRows) {

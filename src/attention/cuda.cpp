@@ -169,6 +169,7 @@ KernelStatistics statistics_of(const KernelInputs& inputs, bool with_top_score) 
 
 std::string uncovered_by_cuda(const AttendRequest& request) {
   if (request.normalizer.adaptive) return "adaptive temperature has no CUDA kernel";
+  if (request.normalizer.kind == Normalizer::Kind::kTopK) return "top-k has no CUDA kernel";
   return request.q_BHQD.scalar_type() == at::kFloat ? "" : "another type than float32 on CUDA";
 }
 

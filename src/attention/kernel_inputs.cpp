@@ -26,7 +26,8 @@ KernelInputs kernel_inputs(const AttendRequest& request) {
                         ? at::zeros({q.size(1)}, options)
                         : at::tensor(request.slopes, at::TensorOptions(at::kDouble)).to(q.device(), q.scalar_type());
   const Normalizer& normalizer = request.normalizer;
-  if (normalizer.kind == Normalizer::Kind::kSoftmax) {
+  if (normalizer.kind == Normalizer::Kind::kTopK) inputs.topk = normalizer.topk;
+  if (normalizer.kind != Normalizer::Kind::kEntmax) {
     inputs.alphas_H = at::ones({q.size(1)}, options);
   } else if (normalizer.alpha_minus_one_H.defined()) {
     inputs.alphas_H =
@@ -53,6 +54,7 @@ kernels::Problem<T> kernel_problem(const KernelInputs& inputs) {
   problem.visible_batch_stride = inputs.visible_BQ.size(0) == 1 ? 0 : inputs.visible_BQ.size(1);
   problem.slopes = inputs.slopes_H.data_ptr<T>();
   problem.alphas = inputs.alphas_H.data_ptr<T>();
+  problem.topk = inputs.topk;
   problem.threads = at::get_num_threads();
   return problem;
 }

@@ -17,6 +17,7 @@ struct KernelInputs {
   at::Tensor k_BGKD, v_BGKD;
   at::Tensor visible_BQ;  // int64 [B, Q] or [1, Q]
   at::Tensor slopes_H, alphas_H;
+  std::int64_t topk = 0;
 };
 
 KernelInputs kernel_inputs(const AttendRequest& request);

@@ -99,15 +99,22 @@ at::Tensor source_mass(const kernels::Problem<float>& problem, const kernels::Ro
 Swept sweep(const KernelInputs& inputs, bool want_rows, const at::Tensor& source_keys_BQ) {
   const kernels::Problem<float> problem = kernel_problem<float>(inputs);
   Swept result{at::empty(inputs.q_BHQD.sizes(), inputs.q_BHQD.options()), {}};
+  const bool sources = want_rows && source_keys_BQ.defined();
+  const at::Tensor source_keys = sources ? source_keys_BQ.contiguous() : at::Tensor();
   kernels::RowStats stats;
   KernelStatistics statistics;
   if (want_rows) {
-    statistics = kernel_statistics(inputs, source_keys_BQ.defined());
+    statistics = kernel_statistics(inputs, sources);
     stats = statistics.pointers();
     result.rows = statistics.rows;
   }
+  if (sources && inputs.topk > 0) {
+    result.rows.source = at::empty(result.rows.top.sizes(), result.rows.top.options());
+    stats.source = result.rows.source.data_ptr<float>();
+    stats.source_keys = source_keys.const_data_ptr<std::int64_t>();
+  }
   kernels::attend_streaming(problem, kernel_view<float>(result.out_BHQD), stats);
-  if (stats.top_score != nullptr) result.rows.source = source_mass(problem, stats, source_keys_BQ.contiguous());
+  if (sources && inputs.topk == 0) result.rows.source = source_mass(problem, stats, source_keys);
   return result;
 }
 

@@ -26,8 +26,11 @@ struct View {
 //              row r sees keys 0 .. visible-1; 0 <= visible <= keys. 0 is a fully masked row: output and gradients are
 //              0.
 //   slopes     [heads], each >= 0, or null for all 0: adds -slope * (visible - 1 - j) to the score of key j (ALiBi).
-//   alphas     [heads], each in [1, 2]: 1 is softmax, above 1 alpha-entmax (p_j = max((alpha-1) s_j - tau,
-//   0)^(1/(alpha-1))). threads    at least 1. Results are the same bits for any number.
+//   alphas     [heads], each in [1, 2]: 1 is softmax, above 1 alpha-entmax
+//              (p_j = max((alpha-1) s_j - tau, 0)^(1/(alpha-1))).
+//   topk       > 0: softmax over the K largest scores of a row, of equal ones those of lower keys; the alphas must be
+//              1. Streaming forward only.
+//   threads    at least 1. Results are the same bits for any number.
 // A row that sees a non-finite q, k or v (or whose scores leave fp32's range) gets NaN in every output and statistic
 // (support -1), whatever the weight of the key.
 template <typename T>
@@ -38,16 +41,22 @@ struct Problem {
   std::int64_t visible_batch_stride = 0;
   const T* slopes = nullptr;
   const T* alphas = nullptr;
+  std::int64_t topk = 0;
   int threads = 1;
 };
 
 // Per-row statistics, each [batches, heads, rows] contiguous or null. A fully masked row has 0 in all of them.
 struct RowStats {
   float* entropy = nullptr;         // Shannon entropy of p in nats
-  std::int32_t* support = nullptr;  // keys with p > 0; for softmax, whose weights are never 0, the visible keys
+  std::int32_t* support = nullptr;  // keys with p > 0; for softmax, whose weights are never 0, the visible keys, at
+                                    // most K of them for top-k
   float* sink = nullptr;            // p of key 0
   float* top = nullptr;             // largest p
   float* top_score = nullptr;       // largest score, bias included: with `top` it gives the weight of any one key
+  // Top-k only, where a score alone does not tell whether its key is among the K: the weight of key
+  // source_keys[batch][row], -1 for none (weight 0).
+  float* source = nullptr;
+  const std::int64_t* source_keys = nullptr;  // [batches, rows]
 };
 
 // Which ways are open. All settings give the same weights (`dense` up to rounding, the others bit for bit); the

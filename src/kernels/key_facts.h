@@ -43,9 +43,11 @@ void check_problem(const Problem<T>& problem) {
   require(problem.keys < (std::int64_t{1} << 24), "at most 2^24 - 1 keys: positions are exact in fp32 up to there");
   require(problem.threads >= 1, "threads must be at least 1");
   require(problem.alphas != nullptr, "alphas is null");
+  require(problem.topk >= 0, "topk must be at least 0");
   for (std::int64_t h = 0; h < problem.heads; ++h) {
     require(problem.alphas[h] >= 1 && problem.alphas[h] <= 2, "alpha must be in [1, 2]");
     require(!problem.slopes || (problem.slopes[h] >= 0 && problem.slopes[h] <= T(1e6)), "slope must be in [0, 1e6]");
+    require(problem.topk == 0 || problem.alphas[h] == 1, "top-k is a softmax: alpha must be 1");
   }
   if (problem.rows == 0 || problem.batches == 0) return;
   require(problem.visible != nullptr, "visible is null");

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace lenbench::kernels {
 namespace {
@@ -75,6 +76,20 @@ ReferenceRow reference_row(std::span<const double> scores, double alpha) {
   return row;
 }
 
+ReferenceRow reference_topk_row(std::span<const double> scores, std::int64_t topk) {
+  std::vector<std::size_t> order(scores.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const bool finite = std::none_of(scores.begin(), scores.end(), [](double s) { return !(s < kInfinity); });
+  if (!finite || std::ssize(scores) <= topk) return reference_row(scores, 1);
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
+  order.resize(static_cast<std::size_t>(topk));
+  std::vector<double> kept(scores.size(), -kInfinity);
+  for (const std::size_t j : order) kept[j] = scores[j];
+  ReferenceRow row = reference_row(kept, 1);
+  row.threshold = scores[order.back()];
+  return row;
+}
+
 ReferenceRowGradient reference_row_gradient(std::span<const double> scores, double alpha, std::span<const double> dp) {
   const ReferenceRow row = reference_row(scores, alpha);
   ReferenceRowGradient gradient;
@@ -118,7 +133,8 @@ ReferenceForward reference_forward(const ReferenceHead& head) {
   ReferenceForward forward;
   forward.out.assign(static_cast<std::size_t>(head.rows * head.head_size), 0.0);
   for (std::int64_t r = 0; r < head.rows; ++r) {
-    forward.rows.push_back(reference_row(head_scores(head, r), head.alpha));
+    const std::vector<double> scores = head_scores(head, r);
+    forward.rows.push_back(head.topk > 0 ? reference_topk_row(scores, head.topk) : reference_row(scores, head.alpha));
     const std::vector<double>& p = forward.rows.back().p;
     for (std::size_t j = 0; j < p.size(); ++j)
       for (std::int64_t c = 0; c < head.head_size; ++c)

@@ -21,6 +21,9 @@ struct ReferenceRow {
 // NaN (support -1).
 ReferenceRow reference_row(std::span<const double> scores, double alpha);
 
+// Softmax of the `topk` largest scores, of equal ones those of lower keys. `threshold` is the least of them.
+ReferenceRow reference_topk_row(std::span<const double> scores, std::int64_t topk);
+
 struct ReferenceRowGradient {
   std::vector<double> ds;
   double dalpha = 0;
@@ -37,6 +40,7 @@ struct ReferenceHead {
   std::vector<double> q, k, v;
   std::vector<std::int64_t> visible;
   double slope = 0, alpha = 1;
+  std::int64_t topk = 0;
 };
 
 struct ReferenceForward {

@@ -11,7 +11,7 @@ constexpr std::int32_t kFirstLimit = 64;  // scores a row collects before its th
 constexpr int kPending = 8;               // keys that wait to be sorted into the lists together
 
 // A row's threshold never falls as keys are added, so a key at or below the threshold of any subset has weight 0 and is
-// dropped; what survives is collected per row.
+// dropped; what survives is collected per row. For top-k this holds of keys taken in ascending order.
 struct EntmaxState {
   alignas(64) float threshold[kRows];  // lower bound of the row's final threshold, in score units
   alignas(64) float pending[kPending * kRows];
@@ -21,6 +21,7 @@ struct EntmaxState {
   std::int32_t kept[kRows] = {};  // of `count`, what the last solve left
   std::int32_t limit[kRows];
   std::int64_t pushed = 0;
+  std::int32_t topk = 0;  // > 0: the threshold is the K-th largest score so far
 };
 
 // A threshold of (alpha - 1) * (score - top) as a bound in score units, below the true one by more than every rounding
@@ -143,9 +144,57 @@ inline void sort_in(const StreamScratch& scratch, EntmaxState& state) {
 }
 #endif
 
+// Integers in the order of the scores, the same for both zeros.
+inline std::int32_t ordered(float score) {
+  const auto bits = __builtin_bit_cast(std::int32_t, score + 0.0F);
+  return bits ^ (bits >> 31 & 0x7fffffff);
+}
+
+// The n-th largest of count >= n finite scores, by bisection of its bits.
+inline float nth_largest(const float* scores, std::int32_t count, std::int32_t n) {
+  std::int64_t low = -(std::int64_t{1} << 31), high = -low - 1;
+  while (low < high) {
+    const std::int64_t middle = low + (high - low + 1) / 2;
+    const auto bound = static_cast<std::int32_t>(middle);
+    std::int32_t reached = 0;
+    for (std::int32_t i = 0; i < count; ++i) reached += ordered(scores[i]) >= bound ? 1 : 0;
+    if (reached >= n)
+      low = middle;
+    else
+      high = middle - 1;
+  }
+  const auto bits = static_cast<std::int32_t>(low);
+  return __builtin_bit_cast(float, bits ^ (bits >> 31 & 0x7fffffff));
+}
+
+// Drops all but the K largest of row `lane`, of equal ones the last; later keys must exceed the least of what stays.
+inline void keep_largest(int lane, const StreamScratch& scratch, EntmaxState& state) {
+  float* scores = scratch.list_scores + lane * scratch.list_stride;
+  std::int32_t* keys = scratch.list_keys + lane * scratch.list_stride;
+  const std::int32_t count = state.count[lane];
+  std::int32_t kept = count;
+  if (count >= state.topk) {
+    const float least = nth_largest(scores, count, state.topk);
+    std::int32_t room = state.topk;
+    for (std::int32_t i = 0; i < count; ++i) room -= scores[i] > least ? 1 : 0;
+    kept = 0;
+    for (std::int32_t i = 0; i < count; ++i) {
+      const float score = scores[i];
+      if (score < least || (score == least && room-- <= 0)) continue;
+      scores[kept] = score;
+      keys[kept++] = keys[i];
+    }
+    state.threshold[lane] = least;
+  }
+  state.pushed += count - state.kept[lane];
+  state.count[lane] = state.kept[lane] = kept;
+  state.limit[lane] = kept + (kept > kFirstLimit ? kept : kFirstLimit);
+}
+
 // Solves row `lane` on what it has collected and drops the dead.
 [[gnu::noinline]] inline void tighten(int lane, const Normalizer<float>& norm, const StreamScratch& scratch,
                                       EntmaxState& state) {
+  if (state.topk > 0) return keep_largest(lane, scratch, state);
   float* scores = scratch.list_scores + lane * scratch.list_stride;
   const std::int32_t count = state.count[lane];
   pad_list(scores, count);
@@ -173,7 +222,7 @@ inline void sort_in(const StreamScratch& scratch, EntmaxState& state) {
   state.waiting = 0;
   sort_in(scratch, state);
   // The weaker half of the subset rule, good enough for peaked rows: tau >= top - 1 in units of (alpha - 1) * score.
-  for (int g = 0; g < 2; ++g) {
+  for (int g = 0; g < 2 && state.topk == 0; ++g) {
     Vec<float> top = load<float>(state.pending + g * kWidth);
     for (int m = 1; m < kPending; ++m) top = larger(load<float>(state.pending + m * kRows + g * kWidth), top);
     const Vec<float> size = larger(top, -top), known = load<float>(state.threshold + g * kWidth);

@@ -1,4 +1,5 @@
-// Streaming entmax: one sweep of the keys against a running threshold, exact by the subset rule (docs/kernels.md).
+// Streaming entmax and top-k: one sweep of the keys against a running threshold, exact by the subset rule
+// (docs/kernels.md).
 #pragma once
 
 #include "kernels/stream_dense.h"
@@ -92,6 +93,33 @@ inline void finish_row(const StreamHead& head, const QueryTile& tile, int lane, 
               {entropy_of(sum, log_sum), kept > 0 && keys[0] == 0 ? exact[0] / sum : 0.0, largest / sum, top, kept});
 }
 
+// The softmax of the K largest scores, in key order; nothing else is left in the list.
+inline void finish_topk_row(const StreamHead& head, const QueryTile& tile, int lane, const StreamScratch& scratch,
+                            const EntmaxState& state) {
+  float* scores = scratch.list_scores + lane * scratch.list_stride;
+  const std::int32_t* keys = scratch.list_keys + lane * scratch.list_stride;
+  const std::int64_t count = state.count[lane];
+  pad_list(scores, count);
+  const double top = static_cast<double>(max_of_list(scores, count));
+  double* weights = scratch.exact;
+  double sum = 0, log_sum = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const double below = static_cast<double>(scores[i]) - top;
+    weights[i] = __builtin_exp(below);
+    sum += weights[i];
+    log_sum += weights[i] * below;
+  }
+  gather_values(head, weights, keys, count, scratch.gathered);
+  const std::int64_t row = tile.row[lane];
+  float* out = head.out + row * head.out_stride;
+  for (std::int64_t c = 0; c < head.head_size; ++c) out[c] = static_cast<float>(scratch.gathered[c] / sum);
+  write_stats(head, row, {entropy_of(sum, log_sum), keys[0] == 0 ? weights[0] / sum : 0.0, 1 / sum, top, count});
+  if (!head.stats.source) return;
+  head.stats.source[row] = 0;
+  for (std::int64_t i = 0; i < count; ++i)
+    if (keys[i] == head.stats.source_keys[row]) head.stats.source[row] = static_cast<float>(weights[i] / sum);
+}
+
 // Visits chunks of keys in an order drawn from the seed.
 inline void sweep_shuffled(const StreamHead& head, const QueryTile& tile, std::int64_t begin,
                            const Normalizer<float>& norm, const StreamScratch& scratch, EntmaxState& state,
@@ -132,11 +160,12 @@ inline void start_sparse(const StreamHead& head, const RowSample* samples, const
     at.state.threshold[i] = i >= tile.used || tile.visible[i] == 0 ? __builtin_inff()
                             : samples                              ? samples[i].threshold
                                                                    : Simd<float>::kMasked;
-    at.state.limit[i] = kFirstLimit;
+    at.state.limit[i] = kFirstLimit + static_cast<std::int32_t>(head.topk);
   }
+  at.state.topk = static_cast<std::int32_t>(head.topk);
   if (tile.most == 0) return;
-  at.begin = window_begin(head, tile, 1 / (head.alpha - 1));
-  if (!samples) seed_thresholds(head, tile, at.begin, norm, at.scratch, at.state, counters);
+  at.begin = head.topk > 0 ? window_begin(head, tile, 0, head.topk) : window_begin(head, tile, 1 / (head.alpha - 1));
+  if (!samples && head.topk == 0) seed_thresholds(head, tile, at.begin, norm, at.scratch, at.state, counters);
   at.screen.on = kHasScreen && head.codes && head.options.visit_seed == 0 && tile.least - at.begin >= kFewestScreened;
   if (at.screen.on) encode_queries(head, tile, at.scratch, at.screen.query);
 }
@@ -146,12 +175,15 @@ inline void finish_sparse(const StreamHead& head, const Normalizer<float>& norm,
   const auto& [tile, scratch, state, screen, begin] = at;
   score_waiting(head, norm, scratch, at.state, at.screen);
   if (state.waiting > 0) flush_pending(norm, scratch, at.state);
+  for (int i = 0; i < tile.used && head.topk > 0; ++i) keep_largest(i, scratch, at.state);
   if (tile.most > 0 && head.options.certify) certify_keys(head, tile, 0, begin, nullptr, 0, scratch, state, counters);
   const Normalizer<double> exact = make_normalizer<double>(head.alpha);
   for (int i = 0; i < tile.used; ++i) {
     at.state.pushed += state.count[i] - state.kept[i];
     if (tile.visible[i] == 0)
       write_empty_row(head, tile, i);
+    else if (head.topk > 0)
+      finish_topk_row(head, tile, i, scratch, state);
     else
       finish_row(head, tile, i, exact, scratch, state);
   }
@@ -172,7 +204,7 @@ inline void sparse_tile(const StreamHead& head, const QueryTile& tile, const Nor
 }
 
 // The same for rows[0 .. count - 1], at most kTileGroup tiles, of a head without positional bias: the tiles take each
-// chunk of keys one after the other, while it is in the caches. `samples` are the rows' own.
+// chunk of keys one after the other, while it is in the caches. `samples` are the rows' own, or null.
 inline void sparse_rows(const StreamHead& head, const std::int64_t* rows, const RowSample* samples, int count,
                         const Normalizer<float>& norm, const StreamScratch& scratch, StreamingCounters& counters) {
   constexpr std::int64_t kChunk = 2 * kPanelKeys;
@@ -183,7 +215,7 @@ inline void sparse_rows(const StreamHead& head, const std::int64_t* rows, const 
     SparseTile& at = tiles[used];
     at.scratch = scratch.of_tile(used, head.head_size);
     at.tile = pack_queries(head, rows + first, count - first < kRows ? count - first : kRows, at.scratch.queries);
-    start_sparse(head, samples + first, norm, at, counters);
+    start_sparse(head, samples ? samples + first : nullptr, norm, at, counters);
     if (at.tile.most > most) most = at.tile.most;
     if (head.options.visit_seed != 0 && at.tile.most > 0)
       sweep_shuffled(head, at.tile, 0, norm, at.scratch, at.state, at.screen, counters);
@@ -200,6 +232,22 @@ inline void sparse_rows(const StreamHead& head, const std::int64_t* rows, const 
     }
   }
   for (int t = 0; t < used; ++t) finish_sparse(head, norm, tiles[t], counters);
+}
+
+// Rows row_begin .. row_end - 1 of a top-k head.
+inline void topk_rows(const StreamHead& head, std::int64_t row_begin, std::int64_t row_end,
+                      const StreamScratch& scratch, StreamingCounters& counters) {
+  const Normalizer<float> norm = make_normalizer<float>(head.alpha);
+  std::int64_t rows[kTileGroup * kRows];
+  const std::int64_t most = head.slope == 0 ? kTileGroup * kRows : kRows;
+  for (std::int64_t first = row_begin; first < row_end; first += most) {
+    const std::int64_t count = row_end - first < most ? row_end - first : most;
+    for (std::int64_t i = 0; i < count; ++i) rows[i] = first + i;
+    if (head.slope == 0)
+      sparse_rows(head, rows, nullptr, static_cast<int>(count), norm, scratch, counters);
+    else
+      sparse_tile(head, pack_queries(head, first, row_end, scratch.queries), norm, scratch, counters);
+  }
 }
 
 // Rows of one kind that wait for company.

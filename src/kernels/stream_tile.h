@@ -186,20 +186,27 @@ inline void bias_and_mask(const QueryTile& tile, std::int64_t first, std::int64_
 // The first key any lane of the tile has to look at. A key at distance D scores at most R - slope * D, R = |q| *
 // largest |k|; it is out of reach once that is below own - reach, own being the score of the row's newest key (bias 0).
 //   entmax: reach = 1/(alpha - 1), since tau >= (alpha-1) * own - 1: the weight is exactly 0.
+//   top-k: reach = 0, own being the least score of the row's `newest_keys` = K newest keys, which fill it.
 //   softmax: reach = 104. M >= own, and fp32's exp of anything below -104 is exactly 0 (half the smallest denormal is
 //   exp(-103.97)); blocks are visited from the newest key on, so the running maximum is at least `own` before any such
 //   key is met and the key adds exactly 0 to every sum.
 // Bounds are inflated by 1e-4 for rounding: the scores' own error is below head_size * 2^-24 * R.
-inline std::int64_t window_begin(const StreamHead& head, const QueryTile& tile, double reach) {
+inline std::int64_t window_begin(const StreamHead& head, const QueryTile& tile, double reach,
+                                 std::int64_t newest_keys = 1) {
   if (!head.options.windows || !(head.slope > 0)) return 0;
   std::int64_t begin = tile.most;
   for (int i = 0; i < tile.used; ++i) {
     if (tile.visible[i] == 0) continue;
     const std::int64_t newest = tile.visible[i] - 1;
+    if (newest_keys > newest) return 0;
     const float* q = head.q + tile.row[i] * head.q_stride;
-    const float* k = head.k + newest * head.k_stride;
     double own = 0;
-    for (std::int64_t c = 0; c < head.head_size; ++c) own += static_cast<double>(q[c]) * static_cast<double>(k[c]);
+    for (std::int64_t t = 0; t < newest_keys; ++t) {
+      const float* k = head.k + (newest - t) * head.k_stride;
+      double score = -static_cast<double>(head.slope) * static_cast<double>(t);
+      for (std::int64_t c = 0; c < head.head_size; ++c) score += static_cast<double>(q[c]) * static_cast<double>(k[c]);
+      own = t == 0 || score < own ? score : own;
+    }
     const double bound = tile.norm[i] * head.key_norm;
     const double distance = (bound - own + 2e-4 * bound + reach + 0.01) / static_cast<double>(head.slope) * 1.0001 + 1;
     const std::int64_t first =
@@ -236,6 +243,7 @@ inline void write_empty_row(const StreamHead& head, const QueryTile& tile, int l
   float* out = head.out + tile.row[lane] * head.out_stride;
   for (std::int64_t c = 0; c < head.head_size; ++c) out[c] = static_cast<float>(value);
   write_stats(head, tile.row[lane], {value, value, value, value, tile.bad[lane] ? -1 : 0});
+  if (head.stats.source) head.stats.source[tile.row[lane]] = static_cast<float>(value);
 }
 
 // out = outputs[:, lane] / sum.

@@ -59,11 +59,11 @@ KeySource look_at_keys(const Problem<float>& problem, const StreamingOptions& op
   bool any_plain = false, any_flat = false, any_softmax = false, any_screened = false;
   for (std::int64_t h = kv_head * group; h < (kv_head + 1) * group; ++h) {
     (slope_of(problem, h) == 0 ? any_flat : any_plain) = true;
-    any_softmax |= problem.alphas[h] == 1;
-    any_screened |= problem.alphas[h] != 1 && slope_of(problem, h) == 0;
+    any_softmax |= problem.alphas[h] == 1 && problem.topk == 0;
+    any_screened |= (problem.alphas[h] != 1 || problem.topk > 0) && slope_of(problem, h) == 0;
   }
   const bool many_rows = problem.rows * group >= 32;
-  if (options.duplicates && any_flat && many_rows && problem.keys >= kFewestDuplicateKeys)
+  if (options.duplicates && problem.topk == 0 && any_flat && many_rows && problem.keys >= kFewestDuplicateKeys)
     source.few_distinct = find_distinct_rows(source.k, source.k_stride, source.v, source.v_stride, problem.keys,
                                              problem.head_size, problem.keys / 4, source.distinct);
   if (!source.few_distinct) source.distinct = {};
@@ -94,6 +94,7 @@ StreamHead make_head(const Problem<float>& problem, const View<float>& out, cons
   made.head_size = problem.head_size;
   made.visible = problem.visible + batch * problem.visible_batch_stride;
   made.alpha = static_cast<double>(problem.alphas[head]);
+  made.topk = std::min(problem.topk, problem.keys);
   made.slope = slope_of(problem, head);
   made.key_norm = source.facts.norm;
   made.first_bad = source.facts.first_bad;
@@ -103,13 +104,16 @@ StreamHead make_head(const Problem<float>& problem, const View<float>& out, cons
   made.stats.sink = stats.sink ? stats.sink + offset : nullptr;
   made.stats.top = stats.top ? stats.top + offset : nullptr;
   made.stats.top_score = stats.top_score ? stats.top_score + offset : nullptr;
+  made.stats.source = stats.source ? stats.source + offset : nullptr;
+  made.stats.source_keys = stats.source_keys ? stats.source_keys + batch * problem.rows : nullptr;
   made.options = options;
+  if (made.topk > 0) made.options.visit_seed = 0;  // of equal scores the first key met wins
   if (distinct) {
     made.key_ids = source.distinct.ids.data();
     made.first_use = source.distinct.first_use.data();
     made.distinct = static_cast<std::int64_t>(source.distinct.first_use.size());
   }
-  if (!source.codes.codes.empty() && made.slope == 0 && made.alpha > 1) {
+  if (!source.codes.codes.empty() && made.slope == 0 && (made.alpha > 1 || made.topk > 0)) {
     made.codes = source.codes.codes.data();
     made.code_stride = source.codes.stride;
     made.code_scale = source.codes.scale.data();

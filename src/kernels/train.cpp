@@ -1,5 +1,6 @@
 // The training path over all (batch, head) pairs.
 #include <algorithm>
+#include <stdexcept>
 #include <type_traits>
 
 #include "kernels/key_facts.h"
@@ -75,6 +76,7 @@ void write_rows(const T* from, std::int64_t padded, const Problem<T>& problem, T
 template <typename T>
 std::int64_t training_saved_size(const Problem<T>& problem) {
   check_problem(problem);
+  if (problem.topk > 0) throw std::invalid_argument("attention kernels: top-k cannot be trained here");
   return problem.rows == 0 ? 0 : saved_offsets(problem).back();
 }
 

@@ -19,6 +19,7 @@ std::size_t stream_scratch(std::int64_t keys, std::int64_t head_size, std::int64
 void stream_rows(const StreamHead& head, std::int64_t row_begin, std::int64_t row_end, void* memory,
                  StreamingCounters& counters) {
   const StreamScratch scratch(memory, head.keys, head.head_size, head.key_ids ? head.distinct : 0);
+  if (head.topk > 0) return topk_rows(head, row_begin, row_end, scratch, counters);
   const Normalizer<float> norm = make_normalizer<float>(head.alpha);
   Multiplicities multiplicities;
   multiplicities.counts = scratch.counts;

@@ -16,6 +16,7 @@ struct StreamHead {
   std::int64_t rows, keys, head_size;
   const std::int64_t* visible;  // [rows]
   double alpha;
+  std::int64_t topk;  // 0: every key counts
   float slope;
   double key_norm;         // at least every finite key's Euclidean norm
   std::int64_t first_bad;  // first key whose k or v is not finite; `keys` when there is none

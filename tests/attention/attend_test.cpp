@@ -20,10 +20,14 @@ namespace lenbench {
 namespace {
 
 using ::testing::Combine;
+using testing::has_kernel;
 using testing::largest_difference;
 using testing::Layer;
 using testing::make_layer;
+using testing::paths_of;
+using testing::run;
 using ::testing::ValuesIn;
+using testing::weights_request;
 
 // Float path: scores carry about 1e-6 relative error, weights divide it by the window of entmax.
 constexpr double kFloatTolerance = 2e-5;
@@ -40,28 +44,8 @@ std::vector<std::string> positions() {
   return names;
 }
 
-bool has_kernel(const AttendRequest& request) { return uncovered_by_streaming(request).empty(); }
-
-std::vector<AttentionPath> paths_of(const AttendRequest& request) {
-  if (!has_kernel(request)) return {AttentionPath::kReference};
-  return {AttentionPath::kReference, AttentionPath::kStreaming};
-}
-
 double tolerance_of(const AttendRequest& request) {
   return request.q_BHQD.scalar_type() == at::kFloat ? kFloatTolerance : kDoubleTolerance;
-}
-
-at::Tensor run(AttendRequest request, AttentionPath path) {
-  request.path = path;
-  return attend(request);
-}
-
-// Weights instead of mixed values: the values are the unit vectors, which needs as many channels as keys.
-testing::LayerSizes weight_sizes() { return {.batch = 2, .tokens = 12, .heads = 4, .kv_heads = 2, .head_size = 12}; }
-AttendRequest weights_request(const std::string& transform, const std::string& position, at::ScalarType type) {
-  Layer layer = make_layer(transform, position, 11, type, weight_sizes());
-  layer.v_BGKD = at::eye(12, layer.q_BHTD.options()).expand({2, 2, 12, 12});
-  return layer.request();
 }
 
 // Most tensors here are too small for threads to help.
@@ -283,25 +267,6 @@ TEST(Entmax, BiasedHeadsAreHardWindows) {
   }
 }
 
-TEST(TopK, FewerKeysThanKTakesAll) {
-  AttendRequest request = weights_request("topk", "nope", at::kDouble);
-  request.normalizer.topk = 4;
-  const at::Tensor p = run(request, AttentionPath::kReference);
-  for (std::int64_t i = 0; i < 12; ++i) {
-    EXPECT_EQ(p.select(2, i).gt(0).sum(-1).max().item<std::int64_t>(), std::min<std::int64_t>(4, i + 1));
-    EXPECT_EQ(p.select(2, i).gt(0).sum(-1).min().item<std::int64_t>(), std::min<std::int64_t>(4, i + 1));
-  }
-}
-
-TEST(TopK, TiesGoToTheLowerKey) {
-  AttendRequest request = weights_request("topk", "nope", at::kDouble);
-  request.normalizer.topk = 3;
-  request.q_BHQD = at::zeros({2, 4, 12, 12}, request.q_BHQD.options());
-  const at::Tensor p = run(request, AttentionPath::kReference).select(2, 11);
-  EXPECT_NEAR(testing::element(p, {0, 0, 2}), 1.0 / 3, 1e-15);
-  EXPECT_EQ(p.narrow(-1, 3, 9).abs().max().item<double>(), 0.0);
-}
-
 TEST(AdaptiveTemperature, RowsWithoutSharpeningKeepTheirBits) {
   AttendRequest request = make_layer("softmax", "nape", 12, at::kFloat, {.tokens = 50}).request();
   request.q_BHQD = request.q_BHQD * 4.0;
@@ -377,7 +342,8 @@ TEST(Attend, AnyStrideIsReadRight) {
 }
 
 TEST(Attend, RefusesWhatTheKernelsDoNotCover) {
-  const AttendRequest topk = make_layer("topk", "nope", 16, at::kFloat).request();
+  AttendRequest topk = make_layer("topk", "nope", 16, at::kFloat).request();
+  topk.q_BHQD = topk.q_BHQD.detach().requires_grad_();
   EXPECT_THROW(run(topk, AttentionPath::kStreaming), Error);
   const AttendRequest wide = make_layer("softmax", "nope", 16, at::kDouble).request();
   EXPECT_THROW(run(wide, AttentionPath::kStreaming), Error);

@@ -5,6 +5,7 @@
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/eye.h>
 #include <ATen/ops/randn.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/zeros.h>
@@ -236,6 +237,25 @@ Layer make_layer(const std::string& transform, const std::string& position, std:
   layer.k_BGKD = random_normal({sizes.batch, sizes.kv_heads, sizes.tokens, sizes.head_size}, ++stream, type);
   layer.v_BGKD = random_normal({sizes.batch, sizes.kv_heads, sizes.tokens, sizes.head_size}, ++stream, type);
   return layer;
+}
+
+bool has_kernel(const AttendRequest& request) { return uncovered_by_streaming(request).empty(); }
+
+std::vector<AttentionPath> paths_of(const AttendRequest& request) {
+  if (!has_kernel(request)) return {AttentionPath::kReference};
+  return {AttentionPath::kReference, AttentionPath::kStreaming};
+}
+
+at::Tensor run(AttendRequest request, AttentionPath path) {
+  request.path = path;
+  return attend(request);
+}
+
+AttendRequest weights_request(const std::string& transform, const std::string& position, at::ScalarType type) {
+  Layer layer =
+      make_layer(transform, position, 11, type, {.batch = 2, .tokens = 12, .heads = 4, .kv_heads = 2, .head_size = 12});
+  layer.v_BGKD = at::eye(12, layer.q_BHTD.options()).expand({2, 2, 12, 12});
+  return layer.request();
 }
 
 }  // namespace lenbench::testing

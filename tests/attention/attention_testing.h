@@ -53,4 +53,13 @@ struct LayerSizes {
 Layer make_layer(const std::string& transform, const std::string& position, std::uint64_t seed,
                  at::ScalarType type = at::kDouble, const LayerSizes& sizes = {});
 
+bool has_kernel(const AttendRequest& request);
+// The paths that cover the request.
+std::vector<AttentionPath> paths_of(const AttendRequest& request);
+at::Tensor run(AttendRequest request, AttentionPath path);
+
+// Weights instead of mixed values: the values are the unit vectors, which needs as many channels as keys. 2 samples of
+// 12 tokens, 4 heads over 2 of keys.
+AttendRequest weights_request(const std::string& transform, const std::string& position, at::ScalarType type);
+
 }  // namespace lenbench::testing

@@ -28,6 +28,7 @@ struct TestProblem {
   std::vector<std::int64_t> visible;
   std::vector<float> entropy, sink, top, top_score;
   std::vector<std::int32_t> support;
+  std::int64_t topk = 0;
   int threads = 1;
 
   TestProblem(std::int64_t num_rows, std::int64_t size, double alpha, std::uint64_t seed = 1, double std_q = 1,
@@ -76,6 +77,7 @@ struct TestProblem {
     made.visible = visible.data();
     made.slopes = slopes.data();
     made.alphas = alphas.data();
+    made.topk = topk;
     made.threads = threads;
     return made;
   }
@@ -103,6 +105,7 @@ struct TestProblem {
     made.visible = visible;
     made.slope = static_cast<double>(slopes[static_cast<std::size_t>(head)]);
     made.alpha = static_cast<double>(alphas[static_cast<std::size_t>(head)]);
+    made.topk = topk;
     return made;
   }
 

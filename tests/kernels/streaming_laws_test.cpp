@@ -5,24 +5,11 @@
 #include <cstring>
 #include <string_view>
 
+#include "expect_same.h"
 #include "heads.h"
 
 namespace lenbench::kernels {
 namespace {
-
-template <typename T>
-void expect_same_bits(const std::vector<T>& a, const std::vector<T>& b) {
-  ASSERT_EQ(a.size(), b.size());
-  EXPECT_EQ(std::memcmp(a.data(), b.data(), a.size() * sizeof(T)), 0);
-}
-
-void expect_same_results(const TestProblem<float>& a, const TestProblem<float>& b) {
-  expect_same_bits(a.out, b.out);
-  expect_same_bits(a.entropy, b.entropy);
-  expect_same_bits(a.support, b.support);
-  expect_same_bits(a.sink, b.sink);
-  expect_same_bits(a.top, b.top);
-}
 
 class StreamingLaws : public testing::TestWithParam<double> {};
 INSTANTIATE_TEST_SUITE_P(All, StreamingLaws, testing::Values(1.0, 1.3, 1.5, 2.0));
