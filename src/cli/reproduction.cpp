@@ -80,7 +80,7 @@ std::size_t StudyRun::num_measured() const {
 }
 
 bool StudyRun::not_learnt(const StudyScale& scale) const {
-  return trained() && scale.metric != "perplexity" && learnt && *learnt < kLearntExactMatch;
+  return scale.metric != "perplexity" && learnt && *learnt < kLearntExactMatch;
 }
 
 Reproduction::Reproduction(const Study& study, ReproductionRequest request)
@@ -159,6 +159,8 @@ void Reproduction::look_for_checkpoint(StudyRun& run) const {
     return;
   }
   run.begun = exists(own + "/" + kTrainingLogName);
+  const std::string origin = bundled("checkpoints", run.checkpoint) + "/origin.json";
+  if (exists(origin)) run.learnt = exact_match_of(parse_origin(read_file(origin), origin));
 }
 
 void Reproduction::look_for_records(StudyRun& run) const {

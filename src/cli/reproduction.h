@@ -22,13 +22,16 @@ struct StudyRun {
   std::string checkpoint_path;   // where the finished checkpoint is; empty: not trained
   bool begun = false;            // an unfinished training is in the work folder
   std::string sha256;            // of the checkpoint; empty: not trained
-  std::optional<double> learnt;  // share of whole validation samples right at the training length; none: not recorded
+  // Share of whole validation samples right at the training length; none: not recorded. A bundled training may say it
+  // without its model, which is then left out to save room.
+  std::optional<double> learnt;
   std::vector<std::optional<Record>> cells;  // parallel to the planned cells; none: not measured
 
   std::size_t num_measured() const;
   bool measured() const { return num_measured() == cells.size(); }
   bool trained() const { return !checkpoint_path.empty(); }
-  // Trained, but below kLearntExactMatch on its training length. Never of perplexity, where nothing is exact.
+  // Trained here or elsewhere, but to less than kLearntExactMatch on its training length. Never of perplexity, where
+  // nothing is exact.
   bool not_learnt(const StudyScale& scale) const;
 };
 

@@ -17,8 +17,10 @@ namespace {
 namespace fs = std::filesystem;
 
 TrainingLog read_one(const std::string& text) {
-  fs::path path = find_checkpoint(text, {});
   std::error_code ignored;
+  // Of a bundled training the log may be all that is kept.
+  fs::path path = fs::exists(text, ignored) ? fs::path() : data_folder() / "checkpoints" / text;
+  if (path.empty() || !fs::exists(path / kTrainingLogName, ignored)) path = find_checkpoint(text, {});
   if (fs::is_directory(path, ignored)) path /= kTrainingLogName;
   if (!fs::exists(path, ignored)) {
     throw Error(printable(text) + ": has no " + kTrainingLogName + "; 'lenbench train' writes one beside its model");
