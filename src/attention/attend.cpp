@@ -50,6 +50,7 @@ void check(const AttendRequest& request) {
   require(std::isfinite(request.score_scale) && request.score_scale >= 0 && std::isfinite(request.softcap) &&
               request.softcap >= 0 && request.window >= 0,
           "score scale, softcap and window must be at least 0");
+  require(request.normalizer.kind != Normalizer::Kind::kTopK || request.normalizer.topk >= 1, "top-k needs a k of 1");
   const at::Tensor& alpha = request.normalizer.alpha_minus_one_H;
   require(!alpha.defined() || (alpha.dim() == 1 && alpha.size(0) == q.size(1)), "alpha must have one entry per head");
 }

@@ -12,7 +12,8 @@
 namespace lenbench {
 
 // Empty if the CUDA kernels cover a request on a CUDA device that has passed the checks of uncovered_by_streaming
-// common to all devices, else the reason: no kernels in this build, adaptive temperature, another type than float32.
+// common to all devices, else the reason: no kernels in this build, adaptive temperature, top-k, another type than
+// float32.
 std::string uncovered_by_cuda(const AttendRequest& request);
 
 // The request's shapes were checked and uncovered_by_streaming is empty. Adds to request.stats.

@@ -32,7 +32,7 @@ constexpr std::int64_t kLongestReference = 4096;  // keys: beyond, the readable 
 // One head as the kernels take it, and what a call reports.
 class KernelCall {
  public:
-  KernelCall(const BenchInput& input, double alpha, int threads)
+  KernelCall(const BenchInput& input, double alpha, std::int64_t topk, int threads)
       : q_TD_((input.q_TD * (1.0 / std::sqrt(static_cast<double>(input.q_TD.size(1))))).contiguous()),
         k_TD_(input.k_TD.contiguous()),
         v_TD_(input.v_TD.contiguous()),
@@ -53,6 +53,7 @@ class KernelCall {
     problem_.visible = visible_.data();
     problem_.slopes = &slope_;
     problem_.alphas = &alpha_;
+    problem_.topk = topk;
     problem_.threads = threads;
   }
 
@@ -117,6 +118,10 @@ std::vector<KernelTiming> timed(const std::string& input, const std::vector<Cont
   std::vector<KernelTiming> timings = time_side_by_side(input, contestants, repeats, process_time);
   for (KernelTiming& timing : timings) timing.instructions = instructions;
   return timings;
+}
+
+std::string sparse_name(const BenchInput& input) {
+  return input.topk > 0 ? fmt::format("top-{}", input.topk) : fmt::format("entmax {:g}", input.alpha);
 }
 
 at::Tensor head_of(const at::Tensor& x_TD) { return x_TD.contiguous().unsqueeze(0).unsqueeze(0); }
@@ -189,17 +194,18 @@ std::vector<KernelTiming> time_input(const BenchInput& input, std::int64_t repea
   const auto sdpa = [](const at::Tensor& q_1, const at::Tensor& k_1, const at::Tensor& v_1) {
     at::scaled_dot_product_attention(q_1, k_1, v_1, {}, 0.0, true);
   };
-  KernelCall softmax(input, 1, threads), entmax(input, input.alpha, threads);
+  KernelCall softmax(input, 1, 0, threads), sparse(input, input.topk > 0 ? 1 : input.alpha, input.topk, threads);
+  const std::string name = sparse_name(input);
   std::vector<Contestant> contestants = {
       {"sdpa float32", [&] { sdpa(q, k, v); }, {}},
       {"sdpa bfloat16", [&] { sdpa(q_half, k_half, v_half); }, {}},
       {"lenbench softmax", [&] { softmax.run(); }, [&](KernelTiming& timing) { softmax.describe(timing); }},
-      {fmt::format("lenbench entmax {:g}", input.alpha), [&] { entmax.run(); },
+      {"lenbench " + name, [&] { sparse.run(); },
        [&](KernelTiming& timing) {
-         entmax.describe(timing);
-         if (certify) entmax.certify(timing);
+         sparse.describe(timing);
+         if (certify) sparse.certify(timing);
        }},
-      {fmt::format("lenbench entmax {:g}, output only", input.alpha), [&] { entmax.run_without_statistics(); }, {}}};
+      {"lenbench " + name + ", output only", [&] { sparse.run_without_statistics(); }, {}}};
   AttendRequest reference;
   if (input.q_TD.size(0) <= kLongestReference) {
     reference.q_BHQD = q;
@@ -207,10 +213,11 @@ std::vector<KernelTiming> time_input(const BenchInput& input, std::int64_t repea
     reference.v_BGKD = v;
     reference.positions_BQ = at::arange(q.size(2), at::TensorOptions().dtype(at::kLong)).unsqueeze(0);
     reference.slopes = {input.slope};
-    reference.normalizer.kind = Normalizer::Kind::kEntmax;
+    reference.normalizer.kind = input.topk > 0 ? Normalizer::Kind::kTopK : Normalizer::Kind::kEntmax;
     reference.normalizer.alpha = input.alpha;
+    reference.normalizer.topk = input.topk;
     reference.path = AttentionPath::kReference;
-    contestants.push_back({fmt::format("reference entmax {:g}", input.alpha), [&] { attend(reference); }, {}});
+    contestants.push_back({"reference " + name, [&] { attend(reference); }, {}});
   }
   return timed(input.name, contestants, repeats, threads == 1, kernels::kernel_variant());
 }

@@ -17,8 +17,9 @@ namespace lenbench {
 struct BenchInput {
   std::string name;
   at::Tensor q_TD, k_TD, v_TD;
-  double alpha = 1.5;  // of the entmax kernel, in (1, 2]
-  double slope = 0;    // ALiBi, for lenbench's kernels; ATen's attention runs without it, which costs it nothing
+  double alpha = 1.5;     // of the entmax kernel, in (1, 2]
+  std::int64_t topk = 0;  // > 0: top-k is timed in place of entmax
+  double slope = 0;       // ALiBi, for lenbench's kernels; ATen's attention runs without it, which costs it nothing
 };
 
 // q = k = v from N(0, 1), q times `score_std`, so that scores have that standard deviation; 0: every score is 0.

@@ -148,6 +148,7 @@ void Reproduction::look_for_checkpoint(StudyRun& run) const {
   run.checkpoint_path.clear();
   run.sha256.clear();
   run.learnt.reset();
+  run.kept_path.clear();
   run.begun = false;
   const std::string own = work_checkpoint(run);
   for (const std::string& path : {own, bundled("checkpoints", run.checkpoint)}) {
@@ -159,8 +160,10 @@ void Reproduction::look_for_checkpoint(StudyRun& run) const {
     return;
   }
   run.begun = exists(own + "/" + kTrainingLogName);
-  const std::string origin = bundled("checkpoints", run.checkpoint) + "/origin.json";
-  if (exists(origin)) run.learnt = exact_match_of(parse_origin(read_file(origin), origin));
+  const std::string kept = bundled("checkpoints", run.checkpoint), origin = kept + "/origin.json";
+  if (!exists(origin)) return;
+  run.kept_path = kept;
+  run.learnt = exact_match_of(parse_origin(read_file(origin), origin));
 }
 
 void Reproduction::look_for_records(StudyRun& run) const {
@@ -186,8 +189,8 @@ void Reproduction::look_for_records(StudyRun& run) const {
 std::optional<double> Reproduction::training_seconds(const StudyRun& run) const {
   std::optional<double> nearest;
   for (const StudyRun& other : runs_) {
-    if (!other.trained()) continue;
-    const std::optional<double> seconds = logged_seconds(other.checkpoint_path);
+    if (!other.trained() && other.kept_path.empty()) continue;
+    const std::optional<double> seconds = logged_seconds(other.trained() ? other.checkpoint_path : other.kept_path);
     if (!seconds) continue;
     if (other.row == run.row) return seconds;
     if (!nearest) nearest = seconds;
@@ -212,13 +215,15 @@ std::string Reproduction::status() const {
   std::string text;
   for (const StudyRun& run : runs_) {
     const std::size_t cells = run.num_measured();
-    trained += run.trained() || run.measured() ? 1 : 0;
+    trained += run.trained() || !run.kept_path.empty() || run.measured() ? 1 : 0;
     measured += cells;
     text += fmt::format("  {:<34} {:<40} ", run.row->method, run.records_name);
-    if (!run.trained() && cells == 0) {
+    if (!run.trained() && run.kept_path.empty() && cells == 0) {
       text += fmt::format("not trained{} ({})", run.begun ? ", begun" : "", forecast_text(training_seconds(run)));
     } else {
-      text += run.trained() ? "trained" : "measured, checkpoint not here";
+      text += run.trained()           ? "trained"
+              : run.kept_path.empty() ? "measured, checkpoint not here"
+                                      : "trained, model not kept";
       if (run.not_learnt(scale_))
         text += fmt::format(", not learnt ({} at its training length; lenbench plot training {})",
                             percent_text(*run.learnt), run.checkpoint);
@@ -235,7 +240,9 @@ std::string Reproduction::status() const {
 Record Reproduction::placeholder(const StudyRun& run, std::size_t cell) const {
   Record record = make_record(plan_.cells[cell], PredictorInfo{});
   record.status = "skipped";
-  record.reason = run.trained() ? "not measured yet" : "not trained: " + run.checkpoint;
+  record.reason = run.trained()           ? "not measured yet"
+                  : run.kept_path.empty() ? "not trained: " + run.checkpoint
+                                          : "not measured, and its model was not kept: " + run.checkpoint;
   // Described as the other runs of its row are, so that it counts as one of them.
   for (const StudyRun& other : runs_) {
     if (other.row != run.row) continue;

@@ -20,11 +20,10 @@ struct StudyRun {
   std::string checkpoint;        // name
   std::string records_name;      // of the Record file, without .jsonl
   std::string checkpoint_path;   // where the finished checkpoint is; empty: not trained
+  std::string kept_path;         // folder of a bundled training whose model is left out to save room; else empty
   bool begun = false;            // an unfinished training is in the work folder
   std::string sha256;            // of the checkpoint; empty: not trained
-  // Share of whole validation samples right at the training length; none: not recorded. A bundled training may say it
-  // without its model, which is then left out to save room.
-  std::optional<double> learnt;
+  std::optional<double> learnt;  // share of whole validation samples right at the training length; none: not recorded
   std::vector<std::optional<Record>> cells;  // parallel to the planned cells; none: not measured
 
   std::size_t num_measured() const;

@@ -16,11 +16,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Of a bundled training the log may be all that is kept.
+fs::path find_training(const std::string& text) {
+  std::error_code ignored;
+  const std::vector<std::string> bundled = bundled_checkpoints();
+  if (!fs::exists(text, ignored) && !bundled.empty()) {
+    const fs::path kept = data_folder() / "checkpoints" / text;
+    if (fs::exists(kept / kTrainingLogName, ignored)) return kept;
+  }
+  return find_checkpoint(text, {});
+}
+
 TrainingLog read_one(const std::string& text) {
   std::error_code ignored;
-  // Of a bundled training the log may be all that is kept.
-  fs::path path = fs::exists(text, ignored) ? fs::path() : data_folder() / "checkpoints" / text;
-  if (path.empty() || !fs::exists(path / kTrainingLogName, ignored)) path = find_checkpoint(text, {});
+  fs::path path = find_training(text);
   if (fs::is_directory(path, ignored)) path /= kTrainingLogName;
   if (!fs::exists(path, ignored)) {
     throw Error(printable(text) + ": has no " + kTrainingLogName + "; 'lenbench train' writes one beside its model");

@@ -65,16 +65,16 @@ struct StreamingOptions {
   bool windows = true;     // ALiBi heads: leave out keys whose weight is proven 0
   bool duplicates = true;  // slope-0 heads with few distinct (k, v) rows: attend over those, with multiplicities
   bool dense = true;       // slope-0 entmax rows of which a sample says that much survives: weighed as a matrix
-  bool screen = true;      // slope-0 entmax heads: most keys are proven out of reach by rounded dot products
+  bool screen = true;      // slope-0 entmax and top-k heads: most keys are proven out of reach by rounded dot products
   bool certify = false;    // score every (row, key) pair that a window or the screen left out, and say by how much
-  std::uint32_t visit_seed = 0;  // nonzero: entmax visits blocks of keys in a shuffled order; same bits
+  std::uint32_t visit_seed = 0;  // nonzero: entmax visits blocks of keys in a shuffled order; same bits. Not top-k
 };
 
 // What a call did, summed over heads: for tests and for `bench`.
 struct StreamingCounters {
   std::int64_t scored_pairs = 0;     // (row, key) scores computed
   std::int64_t screened_pairs = 0;   // pairs looked at by rounded dot products
-  std::int64_t certified_pairs = 0;  // pairs left out and scored after all (options.certify; entmax heads)
+  std::int64_t certified_pairs = 0;  // pairs left out and scored after all (options.certify; entmax and top-k)
   // Smallest distance, in units of score, from such a pair's score up to the threshold it had to pass: below 0 a key
   // was left out that must not be. Infinite where there is no such pair.
   float least_margin = std::numeric_limits<float>::infinity();

@@ -50,10 +50,11 @@ inline void encode_queries(const StreamHead& head, const QueryTile& tile, const 
       for (std::int64_t i = 0; i < 4 && first + i < head.head_size; ++i) {
         const Vec<float> q = load<float>(queries + (first + i) * kRows);
         const Vec<float> rounded = q * inverse + Simd<float>::kRound;
-        const Vec<float> value = (rounded - Simd<float>::kRound) * unit, rest = q - value;
+        const Vec<float> whole = rounded - Simd<float>::kRound;
+        const Vec<float> part = q * inverse - whole;  // in units, since a tiny rest has no square
         const Int<float> code = (Int<float>)rounded - Simd<float>::kRoundBits;
-        error += rest * rest;
-        norm += value * value;
+        error += part * part;
+        norm += whole * whole;
         sums[i / 2] += code;
         four |= (code & 255) << static_cast<int>(8 * i);
       }
@@ -64,8 +65,8 @@ inline void encode_queries(const StreamHead& head, const QueryTile& tile, const 
     for (int i = 0; i < kWidth; ++i) norms[i] = static_cast<float>(tile.norm[g * kWidth + i]);
     store<float>(made.inverse + g * kWidth, inverse);
     store<float>(made.error + g * kWidth,
-                 root(error) * 1.0001F + norms * 1.2e-7F * static_cast<float>(head.head_size + 16));
-    store<float>(made.norm + g * kWidth, root(norm) * 1.0001F);
+                 root(error) * unit * 1.0001F + norms * 1.2e-7F * static_cast<float>(head.head_size + 16));
+    store<float>(made.norm + g * kWidth, root(norm) * unit * 1.0001F);
   }
 }
 

@@ -186,13 +186,15 @@ inline void bias_and_mask(const QueryTile& tile, std::int64_t first, std::int64_
 // The first key any lane of the tile has to look at. A key at distance D scores at most R - slope * D, R = |q| *
 // largest |k|; it is out of reach once that is below own - reach, own being the score of the row's newest key (bias 0).
 //   entmax: reach = 1/(alpha - 1), since tau >= (alpha-1) * own - 1: the weight is exactly 0.
-//   top-k: reach = 0, own being the least score of the row's `newest_keys` = K newest keys, which fill it.
+//   top-k: reach = 0, own being a bound of the least score of the K newest keys, which fill the row: the score itself
+//   for few of them, -R - slope (K - 1) for many.
 //   softmax: reach = 104. M >= own, and fp32's exp of anything below -104 is exactly 0 (half the smallest denormal is
 //   exp(-103.97)); blocks are visited from the newest key on, so the running maximum is at least `own` before any such
 //   key is met and the key adds exactly 0 to every sum.
 // Bounds are inflated by 1e-4 for rounding: the scores' own error is below head_size * 2^-24 * R.
 inline std::int64_t window_begin(const StreamHead& head, const QueryTile& tile, double reach,
                                  std::int64_t newest_keys = 1) {
+  constexpr std::int64_t kMostExact = 64;
   if (!head.options.windows || !(head.slope > 0)) return 0;
   std::int64_t begin = tile.most;
   for (int i = 0; i < tile.used; ++i) {
@@ -200,14 +202,14 @@ inline std::int64_t window_begin(const StreamHead& head, const QueryTile& tile, 
     const std::int64_t newest = tile.visible[i] - 1;
     if (newest_keys > newest) return 0;
     const float* q = head.q + tile.row[i] * head.q_stride;
-    double own = 0;
-    for (std::int64_t t = 0; t < newest_keys; ++t) {
+    const double bound = tile.norm[i] * head.key_norm;
+    double own = -bound - static_cast<double>(head.slope) * static_cast<double>(newest_keys - 1);
+    for (std::int64_t t = 0; t < newest_keys && newest_keys <= kMostExact; ++t) {
       const float* k = head.k + (newest - t) * head.k_stride;
       double score = -static_cast<double>(head.slope) * static_cast<double>(t);
       for (std::int64_t c = 0; c < head.head_size; ++c) score += static_cast<double>(q[c]) * static_cast<double>(k[c]);
       own = t == 0 || score < own ? score : own;
     }
-    const double bound = tile.norm[i] * head.key_norm;
     const double distance = (bound - own + 2e-4 * bound + reach + 0.01) / static_cast<double>(head.slope) * 1.0001 + 1;
     const std::int64_t first =
         distance < static_cast<double>(newest) ? newest - static_cast<std::int64_t>(distance) : 0;

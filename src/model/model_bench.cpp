@@ -45,7 +45,8 @@ std::vector<BenchInput> trained_inputs(const KernelBenchOptions& options) {
   std::vector<BenchInput> inputs;
   EvaluationRequest request = request_of(options.sample, decoder.config(), device);
   request.on_attend = [&](std::int64_t layer, const AttendRequest& attention) {
-    if (!uncovered_by_streaming(attention).empty() || attention.normalizer.adaptive) {
+    const bool topk = attention.normalizer.kind == Normalizer::Kind::kTopK;
+    if (!uncovered_by_streaming(attention).empty() || attention.normalizer.adaptive || (topk && options.backward)) {
       throw Error("the heads of a model of " + decoder.config().transform_name() +
                   " cannot be timed: the streaming kernels have no single sweep for it");
     }
@@ -62,6 +63,7 @@ std::vector<BenchInput> trained_inputs(const KernelBenchOptions& options) {
       input.alpha = normalizer.alpha_minus_one_H.defined() ? 1 + normalizer.alpha_minus_one_H[head].item<double>()
                     : normalizer.kind == Normalizer::Kind::kEntmax ? normalizer.alpha
                                                                    : options.alpha;
+      input.topk = topk ? normalizer.topk : 0;
       inputs.push_back(std::move(input));
     }
   };

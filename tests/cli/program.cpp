@@ -87,7 +87,10 @@ void Child::send(int signal) const {
         const std::vector<std::string> lines = lines_of(slurp(status));
         const auto pending = std::find_if(lines.begin(), lines.end(),
                                           [](const std::string& line) { return line.starts_with("ShdPnd:"); });
-        return pending == lines.end() || (std::stoull(pending->substr(7), nullptr, 16) >> (signal - 1)) % 2 == 0;
+        const bool ended = std::any_of(lines.begin(), lines.end(),
+                                       [](const std::string& line) { return line.starts_with("State:\tZ"); });
+        return ended || pending == lines.end() ||
+               (std::stoull(pending->substr(7), nullptr, 16) >> (signal - 1)) % 2 == 0;
       },
       10);
 }

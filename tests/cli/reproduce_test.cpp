@@ -95,6 +95,25 @@ TEST(Reproduce, CellsThatAreNotThereAreDashesWithAReasonAndExitThree) {
   EXPECT_TRUE(has(outcome.out, "softmax (paper-v4)")) << outcome.out;
 }
 
+// What did not learn is kept as its Records, its origin and its curve, without the weights.
+TEST(Reproduce, ATrainingKeptWithoutItsModelStillSaysThatItDidNotLearn) {
+  const TempFolder folder;
+  const std::string kept = kResults + "/checkpoints/recall-asentmax-rope";
+  ASSERT_TRUE(fs::exists(kept + "/origin.json") && !fs::exists(kept + "/model.safetensors"));
+  const Outcome plan = lenbench({"reproduce", "positions", "--dry-run"}, bundled(folder));
+  ASSERT_EQ(plan.code, 0) << plan.err;
+  EXPECT_TRUE(has(plan.out,
+                  "trained, model not kept, not learnt (0.0 % at its training length; lenbench plot training "
+                  "recall-asentmax-rope), 6 of 6 cells measured"))
+      << plan.out;
+  const Outcome table = lenbench({"reproduce", "positions", "--as-is"}, bundled(folder));
+  EXPECT_TRUE(has(table.out, "asentmax (rope) (not learnt: 0.0 % at its training length, seed 1)")) << table.out;
+  EXPECT_EQ(lenbench({"plot", "training", "recall-asentmax-rope"}, bundled(folder)).code, 0);
+  const Outcome run = lenbench({"run", "recall-asentmax-rope", "--lengths", "64"}, bundled(folder));
+  EXPECT_EQ(run.code, 2) << run.err;
+  EXPECT_TRUE(has(run.err, "no checkpoint 'recall-asentmax-rope'")) << run.err;
+}
+
 TEST(Reproduce, WrongNamesAreRefusedInOneLine) {
   const TempFolder folder;
   for (const auto& [arguments, part] : std::vector<std::pair<std::vector<std::string>, std::string>>{

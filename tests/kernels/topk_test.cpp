@@ -113,7 +113,7 @@ TEST(TopK, SourcesGetTheirWeight) {
 }
 
 TEST(TopK, ThreadsWindowsScreensAndVisitsChangeNoBit) {
-  for (const double scale : {0.3, 4.0}) {
+  for (const double scale : {0.3, 4.0, 1e-25}) {
     TestProblem<float> plain(2300, 16, 1, 8, scale, 3, 1);
     plain.topk = 32;
     plain.slopes = {0, 0.3F, 1};
