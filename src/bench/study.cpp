@@ -24,9 +24,6 @@ void check_row(const StudyRow& row, const std::string& where) {
   if (std::set<std::uint64_t>(row.seeds.begin(), row.seeds.end()).size() != row.seeds.size()) {
     throw Error(where + ": seeds names one seed twice");
   }
-  if (!row.checkpoint.empty() && row.seeds.size() != 1) {
-    throw Error(where + ": a checkpoint given by name has one seed, not " + std::to_string(row.seeds.size()));
-  }
 }
 
 void check_scale(const StudyScale& scale, const std::string& where) {

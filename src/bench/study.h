@@ -16,8 +16,8 @@ struct StudyRow {
   std::string recipe;  // name of a file in recipes/, without .json
   // The recipe's own seed first; others train checkpoints named RECIPE-seedN.
   std::vector<std::uint64_t> seeds;
-  // A checkpoint that is made from the recipe's by other means than training; empty: what the recipe trains. With it
-  // there is one seed.
+  // A checkpoint that is made from the recipe's by other means than training; empty: what the recipe trains. Those of
+  // further seeds are named NAME-seedN.
   std::string checkpoint;
   std::string transform;  // attention transform that replaces the checkpoint's at inference; empty: as trained
 

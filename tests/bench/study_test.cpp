@@ -68,7 +68,6 @@ TEST(Study, ContradictionsAreNamed) {
   EXPECT_THAT(refusal("[10, 5]", "[10, 0]"), HasSubstr("at least 1"));
   EXPECT_THAT(refusal("[1, 11]", "[1, 1]"), HasSubstr("row 'softmax': seeds names one seed twice"));
   EXPECT_THAT(refusal("[1, 11]", "[]"), HasSubstr("seeds is empty"));
-  EXPECT_THAT(refusal("\"recipe\": \"r\"", "\"recipe\": \"r\", \"checkpoint\": \"c\""), HasSubstr("one seed"));
   EXPECT_THAT(refusal("\"title\"", "\"titel\""), HasSubstr("did you mean 'title'"));
 }
 
