@@ -246,12 +246,11 @@ std::vector<KernelTiming> time_training(const BenchInput& input, std::int64_t he
     one->normalizer.alpha = input.alpha;
   }
   reference.path = AttentionPath::kReference;
-  std::vector<Contestant> contestants = {
-      {"sdpa float32", [&] { step(causal_sdpa, request); }, {}},
-      {"lenbench softmax", [&] { step(attend, softmax); }, {}},
-      {fmt::format("lenbench entmax {:g}", input.alpha), [&] { step(attend, entmax); }, {}}};
+  std::vector<Contestant> contestants = {{"sdpa float32", [&] { step(causal_sdpa, request); }, {}},
+                                         {"lenbench softmax", [&] { step(attend, softmax); }, {}},
+                                         {"lenbench " + sparse_name(input), [&] { step(attend, entmax); }, {}}};
   if (heads * length * length <= kLongestReference * kLongestReference) {
-    contestants.push_back({fmt::format("reference entmax {:g}", input.alpha), [&] { step(attend, reference); }, {}});
+    contestants.push_back({"reference " + sparse_name(input), [&] { step(attend, reference); }, {}});
   }
   return timed(input.name, contestants, repeats, threads == 1 && !on_device,
                on_device ? "CUDA" : kernels::kernel_variant());

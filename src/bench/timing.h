@@ -32,7 +32,8 @@ struct Spread {
 // One kernel on one input. Causal; one head, forward, unless more was asked for.
 struct KernelTiming {
   std::string input;   // "std 4", "all equal", "layer 1 head 4 (no position)"
-  std::string kernel;  // "sdpa float32", "sdpa bfloat16", "lenbench softmax", "lenbench entmax 1.5", "reference ..."
+  std::string kernel;  // "sdpa float32", "sdpa bfloat16", "lenbench softmax", "lenbench entmax 1.5", "lenbench top-32",
+                       // "reference ..."
   Spread seconds;
   Spread speed;              // seconds of "sdpa float32" in the same round over this kernel's: above 1 is faster
   std::string instructions;  // instruction set of lenbench's kernels; "CUDA" on a device

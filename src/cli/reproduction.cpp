@@ -189,8 +189,8 @@ void Reproduction::look_for_records(StudyRun& run) const {
 std::optional<double> Reproduction::training_seconds(const StudyRun& run) const {
   std::optional<double> nearest;
   for (const StudyRun& other : runs_) {
-    if (!other.trained() && other.kept_path.empty()) continue;
-    const std::optional<double> seconds = logged_seconds(other.trained() ? other.checkpoint_path : other.kept_path);
+    if (other.training_path().empty()) continue;
+    const std::optional<double> seconds = logged_seconds(other.training_path());
     if (!seconds) continue;
     if (other.row == run.row) return seconds;
     if (!nearest) nearest = seconds;
@@ -215,10 +215,10 @@ std::string Reproduction::status() const {
   std::string text;
   for (const StudyRun& run : runs_) {
     const std::size_t cells = run.num_measured();
-    trained += run.trained() || !run.kept_path.empty() || run.measured() ? 1 : 0;
+    trained += !run.training_path().empty() || run.measured() ? 1 : 0;
     measured += cells;
     text += fmt::format("  {:<34} {:<40} ", run.row->method, run.records_name);
-    if (!run.trained() && run.kept_path.empty() && cells == 0) {
+    if (run.training_path().empty() && cells == 0) {
       text += fmt::format("not trained{} ({})", run.begun ? ", begun" : "", forecast_text(training_seconds(run)));
     } else {
       text += run.trained()           ? "trained"

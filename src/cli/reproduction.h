@@ -29,6 +29,8 @@ struct StudyRun {
   std::size_t num_measured() const;
   bool measured() const { return num_measured() == cells.size(); }
   bool trained() const { return !checkpoint_path.empty(); }
+  // Where the origin and the curve of its training are, with the model or without; empty: nowhere.
+  const std::string& training_path() const { return trained() ? checkpoint_path : kept_path; }
   // Trained here or elsewhere, but to less than kLearntExactMatch on its training length. Never of perplexity, where
   // nothing is exact.
   bool not_learnt(const StudyScale& scale) const;
