@@ -122,8 +122,8 @@ extern template void attend_backward(const Problem<float>&, View<const float>, c
 extern template void attend_backward(const Problem<double>&, View<const double>, const double*,
                                      const Gradients<double>&);
 
-// The instruction set chosen at run time for this process: "avx2" where the CPU has it, else "baseline". The
-// environment variable LENBENCH_KERNELS may name "baseline", or "avx512" where the CPU has that.
+// The instruction set of this process: the best of "avx512" (with VNNI), "avx2" and "baseline" that the CPU has, or the
+// one that the environment variable LENBENCH_KERNELS names; Error where the CPU lacks that.
 const char* kernel_variant();
 
 }  // namespace lenbench::kernels

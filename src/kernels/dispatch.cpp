@@ -2,28 +2,43 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
+#include "base/error.h"
 #include "kernels/variant.h"
 #include "kernels/work_queue.h"
 
 namespace lenbench::kernels {
 namespace {
 
-const Variant& choose_variant() {
+std::vector<const Variant*> variants_of_this_cpu() {
+  std::vector<const Variant*> known;  // the best first
 #ifdef LENBENCH_KERNELS_X86
-  const char* wanted = std::getenv("LENBENCH_KERNELS");
-  const std::string_view choice = wanted ? wanted : "";
   __builtin_cpu_init();
-  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
   const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
-  // No test has run on a CPU with AVX-512 yet, so that code is used only where it is asked for.
-  if (avx512 && avx2 && choice == "avx512") return avx512::variant();
-  if (avx2 && choice != "baseline") return avx2::variant();
+  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512vnni");
+  if (avx2 && avx512) known.push_back(&avx512::variant());
+  if (avx2) known.push_back(&avx2::variant());
 #endif
-  return baseline::variant();
+  known.push_back(&baseline::variant());
+  return known;
+}
+
+const Variant& choose_variant() {
+  const std::vector<const Variant*> known = variants_of_this_cpu();
+  const char* wanted = std::getenv("LENBENCH_KERNELS");
+  if (!wanted || !*wanted) return *known.front();
+  std::string names;
+  for (const Variant* one : known) {
+    if (std::string_view(one->name) == wanted) return *one;
+    names += (names.empty() ? "" : ", ") + std::string(one->name);
+  }
+  throw Error("LENBENCH_KERNELS names '" + std::string(wanted) + "', which this CPU cannot run: one of " + names);
 }
 
 }  // namespace

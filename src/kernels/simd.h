@@ -142,6 +142,18 @@ inline unsigned greater_bits(Vec<float> a, Vec<float> b) {
 }
 #endif
 
+// A set of fp32 lanes, as the instruction set likes it: comparisons give it.
+#if defined(__AVX512F__)
+using LaneSet = __mmask16;
+inline LaneSet lanes_above(Vec<float> a, Vec<float> b) { return _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ); }
+inline bool is_empty(LaneSet set) { return set == 0; }
+#else
+using LaneSet = Int<float>;
+inline LaneSet lanes_above(Vec<float> a, Vec<float> b) { return (Int<float>)(a > b); }
+inline bool is_empty(LaneSet set) { return !any_lane(set); }
+#endif
+inline LaneSet join(LaneSet a, LaneSet b) { return static_cast<LaneSet>(a | b); }
+
 template <typename T>
 inline T sum_lanes(Vec<T> value) {
   T sum = 0;

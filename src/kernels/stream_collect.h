@@ -34,7 +34,7 @@ inline float safe_threshold(float top, double value, const Normalizer<float>& no
 
 // Moves the scores above `threshold`, and their keys, to the front in order; returns how many. `keys` and `scores` are
 // readable and `to_keys` and `to_scores` writable up to a multiple of 8; a list may be compacted onto itself.
-#if defined(__AVX2__) && !defined(__AVX512F__)
+#if defined(__AVX2__)
 struct CompactionTable {
   alignas(64) std::uint8_t order[256][8];
 };
@@ -103,8 +103,8 @@ inline void transpose_pending(const float* from, __m256 (&rows)[8]) {
 // Appends what `state.pending` holds above the thresholds to the lists.
 inline void sort_in(const StreamScratch& scratch, EntmaxState& state) {
   const __m256i keys = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(state.pending_keys));
-#pragma GCC unroll 2
-  for (int g = 0; g < 2; ++g) {
+#pragma GCC unroll 4
+  for (int g = 0; g < kRows / 8; ++g) {
     __m256 rows[8];
     transpose_pending(state.pending + g * 8, rows);
 #pragma GCC unroll 8
@@ -239,7 +239,7 @@ inline void keep_largest(int lane, const StreamScratch& scratch, EntmaxState& st
 inline void offer(Vec<float> low, Vec<float> high, std::int64_t key, const Normalizer<float>& norm,
                   const StreamScratch& scratch, EntmaxState& state) {
   const Vec<float> threshold[2] = {load<float>(state.threshold), load<float>(state.threshold + kWidth)};
-  if (!any_lane((Int<float>)(low > threshold[0]) | (Int<float>)(high > threshold[1]))) return;
+  if (is_empty(join(lanes_above(low, threshold[0]), lanes_above(high, threshold[1])))) return;
   store<float>(state.pending + state.waiting * kRows, low);
   store<float>(state.pending + state.waiting * kRows + kWidth, high);
   state.pending_keys[state.waiting] = static_cast<std::int32_t>(key);

@@ -10,20 +10,33 @@ namespace lenbench::kernels::LENBENCH_KERNEL_VARIANT {
 //   q . k = u w x . y + r . k + u x . s  <=  u w x . y + |r| |k| + |u x| |s|.
 // So x . y <= (threshold - |r| |k| - |u x| |s|) / (u w) proves q . k <= threshold; |r| here also covers the rounding of
 // the fp32 score that is compared otherwise.
-#if defined(__AVX2__) && !defined(__AVX512F__)
+#if defined(__AVX2__)
 constexpr bool kHasScreen = true;
 
 static_assert(kPanelKeys % kBlock == 0);
 
+#if defined(__AVX512VNNI__)
+// Four products at a time go straight into a sum of 32 bits.
+constexpr bool kHalfSums = false;
+constexpr int kMostCode = 127;
+constexpr float kLargestDot = 1e9F;  // beyond any sum of fewer than 2^15 channels
+#else
+// Pairs of products go through 16 bits. |code| <= 63 and key bytes <= 255 keep a pair there; the two half sums of a key
+// are taken modulo 2^16, and the scale of the query is such that they fit: their true size is at most
+// |x half| |y half|.
+constexpr bool kHalfSums = true;
+constexpr int kMostCode = 63;
+constexpr float kLargestDot = 1e6F;  // two half sums of 16 bits
+#endif
+
 struct QueryCodes {
-  const std::int8_t* codes;                     // [stride / 4][kRows][4], each in -63 .. 63
-  alignas(64) std::int16_t start[2 * kRows];    // [kRows][2]: takes the codes' offset of 128 back out of each half sum
+  const std::int8_t* codes;                     // [stride / 4][kRows][4], each in -kMostCode .. kMostCode
+  alignas(64) std::int32_t start[kRows];        // takes the codes' offset of 128 back out of the sum, or each half sum
   alignas(64) float inverse[kRows];             // 1 / u
   alignas(64) float error[kRows], norm[kRows];  // |r|, |u x|
 };
 
-// Codes of the tile's queries. |code| <= 63 and key bytes <= 255 keep every pair of products in 16 bits; half sums are
-// taken modulo 2^16, and the scale is such that they fit: their true size is at most |x half| |y half|.
+// Codes of the tile's queries.
 inline void encode_queries(const StreamHead& head, const QueryTile& tile, const StreamScratch& scratch,
                            QueryCodes& made) {
   std::int8_t* codes = scratch.query_codes;
@@ -40,8 +53,8 @@ inline void encode_queries(const StreamHead& head, const QueryTile& tile, const 
       halves[c / 2 % 2] += q * q;
     }
     const Vec<float> half = root(larger(halves[0], halves[1])) * 1.0001F;
-    const Vec<float> fitting = room > 0 ? half * (1 / room) : splat<float>(1e30F);
-    const Vec<float> unit = larger(larger(largest * (1.00001F / 63), fitting), splat<float>(1e-30F));
+    const Vec<float> fitting = !kHalfSums ? Vec<float>{} : room > 0 ? half * (1 / room) : splat<float>(1e30F);
+    const Vec<float> unit = larger(larger(largest * (1.00001F / kMostCode), fitting), splat<float>(1e-30F));
     const Vec<float> inverse = 1.0F / unit;
     Vec<float> error = {}, norm = {};
     Int<float> sums[2] = {};
@@ -60,8 +73,9 @@ inline void encode_queries(const StreamHead& head, const QueryTile& tile, const 
       }
       __builtin_memcpy(codes + first * kRows + g * 4 * kWidth, &four, sizeof(four));
     }
-    const Int<float> start = (sums[0] * -128 & 0xffff) | sums[1] * -128 << 16;
-    __builtin_memcpy(made.start + 2 * g * kWidth, &start, sizeof(start));
+    const Int<float> start =
+        kHalfSums ? (sums[0] * -128 & 0xffff) | sums[1] * -128 << 16 : (sums[0] + sums[1]) * -128;
+    __builtin_memcpy(made.start + g * kWidth, &start, sizeof(start));
     for (int i = 0; i < kWidth; ++i) norms[i] = static_cast<float>(tile.norm[g * kWidth + i]);
     store<float>(made.inverse + g * kWidth, inverse);
     store<float>(made.error + g * kWidth,
@@ -72,64 +86,89 @@ inline void encode_queries(const StreamHead& head, const QueryTile& tile, const 
 
 // Largest integer dot products, by row, that prove a key of the panel out of reach.
 inline void screen_bounds(const StreamHead& head, const QueryCodes& query, const float* threshold, std::int64_t panel,
-                          __m256i (&bound)[2]) {
+                          Int<float> (&bound)[2]) {
   const float scale = 1 / head.code_scale[panel], key_norm = head.code_norm[panel], key_error = head.code_error[panel];
 #pragma GCC unroll 2
   for (int g = 0; g < 2; ++g) {
     const Vec<float> margin =
         load<float>(query.error + g * kWidth) * key_norm + load<float>(query.norm + g * kWidth) * key_error;
     const Vec<float> lowest = load<float>(threshold + g * kWidth) - margin;
-    // Relative rounding here is below 2^-20 of at most 2^17; beyond, all or none pass in any case.
-    Vec<float> exact = lowest * load<float>(query.inverse + g * kWidth) * scale - 1.5F;
-    exact = larger(exact, splat<float>(-1e6F));
-    exact = select(exact > splat<float>(1e6F), splat<float>(1e6F), exact);
-    bound[g] = _mm256_cvttps_epi32(exact);
+    const Vec<float> dot = lowest * load<float>(query.inverse + g * kWidth) * scale;
+    // Relative rounding here is below 2^-20; beyond the largest sum there is, all or none pass in any case.
+    Vec<float> exact = dot - 1.5F - larger(dot, -dot) * 1e-6F;
+    exact = larger(exact, splat<float>(-kLargestDot));
+    exact = select(exact > splat<float>(kLargestDot), splat<float>(kLargestDot), exact);
+    bound[g] = __builtin_convertvector(exact, Int<float>);
   }
+}
+
+// Four channels of a key for every row, sum += key . codes, and the rows whose sum exceeds the bound.
+#if defined(__AVX512VNNI__)
+using Codes = __m512i;
+inline Codes broadcast_codes(std::int32_t four) { return _mm512_set1_epi32(four); }
+// As text, since g++ 12 copies the sum before and after its own _mm512_dpbusd_epi32.
+inline Codes add_products(Codes sum, Codes key, Codes codes) {
+  asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(key), "v"(codes));
+  return sum;
+}
+inline LaneSet sums_above(Codes sum, Int<float> bound) { return _mm512_cmpgt_epi32_mask(sum, (__m512i)bound); }
+#else
+using Codes = __m256i;
+inline Codes broadcast_codes(std::int32_t four) { return _mm256_set1_epi32(four); }
+inline Codes add_products(Codes sum, Codes key, Codes codes) {
+  return _mm256_add_epi16(sum, _mm256_maddubs_epi16(key, codes));
+}
+inline LaneSet sums_above(Codes sum, Int<float> bound) {
+  return (LaneSet)_mm256_cmpgt_epi32(_mm256_madd_epi16(sum, _mm256_set1_epi16(1)), (__m256i)bound);
+}
+#endif
+
+inline Codes load_codes(const void* from) {
+  Codes codes;
+  __builtin_memcpy(&codes, from, sizeof(codes));
+  return codes;
 }
 
 // Appends the keys first .. first + kBlock - 1 that a row may want to `found`; returns the end.
 inline std::int32_t* screen_block(const StreamHead& head, const QueryCodes& query, std::int64_t first,
-                                  const __m256i (&bound)[2], std::int32_t* found) {
+                                  const Int<float> (&bound)[2], std::int32_t* found) {
   const std::uint8_t* keys = head.codes + first * head.code_stride;
   const std::int64_t stride = head.code_stride;
-  __m256i sums[kBlock][2];
-#pragma GCC unroll 6
+  Codes sums[kBlock][2];
+#pragma GCC unroll 16
   for (int m = 0; m < kBlock; ++m)
 #pragma GCC unroll 2
-    for (int g = 0; g < 2; ++g) sums[m][g] = _mm256_load_si256(reinterpret_cast<const __m256i*>(query.start) + g);
+    for (int g = 0; g < 2; ++g) sums[m][g] = load_codes(query.start + g * kWidth);
   const std::int8_t* codes = query.codes;
   for (std::int64_t c = 0; c < stride; c += 4, codes += 4 * kRows) {
-    const __m256i low = _mm256_load_si256(reinterpret_cast<const __m256i*>(codes)),
-                  high = _mm256_load_si256(reinterpret_cast<const __m256i*>(codes + 32));
-#pragma GCC unroll 6
+    const Codes low = load_codes(codes), high = load_codes(codes + 4 * kWidth);
+#pragma GCC unroll 16
     for (int m = 0; m < kBlock; ++m) {
       std::int32_t four;
       __builtin_memcpy(&four, keys + m * stride + c, 4);
-      const __m256i key = _mm256_set1_epi32(four);
-      sums[m][0] = _mm256_add_epi16(sums[m][0], _mm256_maddubs_epi16(key, low));
-      sums[m][1] = _mm256_add_epi16(sums[m][1], _mm256_maddubs_epi16(key, high));
+      const Codes key = broadcast_codes(four);
+      sums[m][0] = add_products(sums[m][0], key, low);
+      sums[m][1] = add_products(sums[m][1], key, high);
     }
   }
-  const __m256i ones = _mm256_set1_epi16(1);
-  __m256i wanted[kBlock], any = _mm256_setzero_si256();
-#pragma GCC unroll 6
+  LaneSet wanted[kBlock], any = {};
+#pragma GCC unroll 16
   for (int m = 0; m < kBlock; ++m) {
-    wanted[m] = _mm256_or_si256(_mm256_cmpgt_epi32(_mm256_madd_epi16(sums[m][0], ones), bound[0]),
-                                _mm256_cmpgt_epi32(_mm256_madd_epi16(sums[m][1], ones), bound[1]));
-    any = _mm256_or_si256(any, wanted[m]);
+    wanted[m] = join(sums_above(sums[m][0], bound[0]), sums_above(sums[m][1], bound[1]));
+    any = join(any, wanted[m]);
   }
-  if (_mm256_testz_si256(any, any)) return found;
-#pragma GCC unroll 6
+  if (is_empty(any)) return found;
+#pragma GCC unroll 16
   for (int m = 0; m < kBlock; ++m) {
     *found = static_cast<std::int32_t>(first + m);
-    found += _mm256_testz_si256(wanted[m], wanted[m]) ? 0 : 1;
+    found += is_empty(wanted[m]) ? 0 : 1;
   }
   return found;
 }
 
 inline std::int32_t* screen_panel(const StreamHead& head, const QueryCodes& query, const float* threshold,
                                   std::int64_t panel, std::int32_t* found) {
-  __m256i bound[2];
+  Int<float> bound[2];
   screen_bounds(head, query, threshold, panel, bound);
   for (std::int64_t j = panel * kPanelKeys; j < (panel + 1) * kPanelKeys; j += kBlock)
     found = screen_block(head, query, j, bound, found);

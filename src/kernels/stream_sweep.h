@@ -49,7 +49,7 @@ inline void sweep_block(const StreamHead& head, const QueryTile& tile, std::int6
   multiply_block<float, kKeys, 2>(head.head_size, {head.k + first * head.k_stride, head.k_stride, 1}, scratch.queries,
                                   kRows, sums);
   const Vec<float> threshold[2] = {load<float>(state.threshold), load<float>(state.threshold + kWidth)};
-  Int<float> any = {};
+  LaneSet any = {};
 #pragma GCC unroll 16
   for (int m = 0; m < kKeys; ++m) {
 #pragma GCC unroll 2
@@ -58,10 +58,10 @@ inline void sweep_block(const StreamHead& head, const QueryTile& tile, std::int6
         const Vec<float> key = splat<float>(static_cast<float>(first + m));
         sums[m][g] = select(tile.seen[g] > key, sums[m][g], splat<float>(Simd<float>::kMasked));
       }
-      any |= (Int<float>)(sums[m][g] > threshold[g]);
+      any = join(any, lanes_above(sums[m][g], threshold[g]));
     }
   }
-  if (!any_lane(any)) return;
+  if (is_empty(any)) return;
 #pragma GCC unroll 16
   for (int m = 0; m < kKeys; ++m) offer(sums[m][0], sums[m][1], first + m, norm, scratch, state);
 }

@@ -8,8 +8,8 @@ namespace lenbench::kernels::LENBENCH_KERNEL_VARIANT {
 
 constexpr int kRows = kTileRows<float>;
 constexpr int kWidth = kLanes<float>;
-constexpr int kTileGroup = 8;                // tiles that go through keys and values together
-constexpr int kDenseGroup = 4;               // the same where all their scores are kept meanwhile
+constexpr int kTileGroup = 128 / kRows;      // tiles that go through keys and values together
+constexpr int kDenseGroup = 64 / kRows;      // the same where all their scores are kept meanwhile
 constexpr std::int64_t kAhead = 2;           // chunks between what is worked on and what is asked for
 constexpr std::int64_t kKeyBlock = 64;       // keys of a softmax block; blocks start at multiples of it
 constexpr std::int64_t kMostSamples = 1024;  // keys of the strided sample that seeds a threshold
