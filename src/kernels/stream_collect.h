@@ -14,9 +14,10 @@ constexpr int kPending = 8;               // keys that wait to be sorted into th
 // dropped; what survives is collected per row. For top-k this holds of keys taken in ascending order.
 struct EntmaxState {
   alignas(64) float threshold[kRows];  // lower bound of the row's final threshold, in score units
-  alignas(64) float pending[kPending * kRows];
-  std::int32_t pending_keys[kPending];
-  int waiting = 0;
+  // Keys that one of a vector's rows wants, and their scores [kPending][kWidth].
+  alignas(64) float pending[2][kPending * kWidth];
+  std::int32_t pending_keys[2][kPending];
+  int waiting[2] = {};
   std::int32_t count[kRows] = {};
   std::int32_t kept[kRows] = {};  // of `count`, what the last solve left
   std::int32_t limit[kRows];
@@ -76,11 +77,11 @@ inline std::int32_t compact_list(float* scores, std::int32_t* keys, std::int32_t
   return kept;
 }
 
-// Rows 0..7 of [8][kRows] turned into columns.
+// Rows 0..7 of [8][kWidth] turned into columns.
 inline void transpose_pending(const float* from, __m256 (&rows)[8]) {
   __m256 a[8], b[8];
 #pragma GCC unroll 8
-  for (int i = 0; i < 8; ++i) a[i] = _mm256_load_ps(from + i * kRows);
+  for (int i = 0; i < 8; ++i) a[i] = _mm256_load_ps(from + i * kWidth);
 #pragma GCC unroll 4
   for (int i = 0; i < 8; i += 2) {
     b[i] = _mm256_unpacklo_ps(a[i], a[i + 1]);
@@ -100,16 +101,16 @@ inline void transpose_pending(const float* from, __m256 (&rows)[8]) {
   }
 }
 
-// Appends what `state.pending` holds above the thresholds to the lists.
-inline void sort_in(const StreamScratch& scratch, EntmaxState& state) {
-  const __m256i keys = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(state.pending_keys));
-#pragma GCC unroll 4
-  for (int g = 0; g < kRows / 8; ++g) {
+// Appends what is pending for vector g above its thresholds to its rows' lists.
+inline void sort_in(const StreamScratch& scratch, EntmaxState& state, int g) {
+  const __m256i keys = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(state.pending_keys[g]));
+#pragma GCC unroll 2
+  for (int part = 0; part < kWidth; part += 8) {
     __m256 rows[8];
-    transpose_pending(state.pending + g * 8, rows);
+    transpose_pending(state.pending[g] + part, rows);
 #pragma GCC unroll 8
     for (int i = 0; i < 8; ++i) {
-      const int lane = g * 8 + i;
+      const int lane = g * kWidth + part + i;
       const std::int64_t at = lane * scratch.list_stride + state.count[lane];
       state.count[lane] += compact_vector(rows[i], keys, _mm256_broadcast_ss(state.threshold + lane),
                                           scratch.list_scores + at, scratch.list_keys + at);
@@ -128,17 +129,15 @@ inline std::int32_t compact_list(float* scores, std::int32_t* keys, std::int32_t
   return kept;
 }
 
-inline void sort_in(const StreamScratch& scratch, EntmaxState& state) {
-  const Vec<float> threshold[2] = {load<float>(state.threshold), load<float>(state.threshold + kWidth)};
+inline void sort_in(const StreamScratch& scratch, EntmaxState& state, int g) {
+  const Vec<float> threshold = load<float>(state.threshold + g * kWidth);
   for (int m = 0; m < kPending; ++m) {
-    const float* row = state.pending + m * kRows;
-    unsigned bits = greater_bits(load<float>(row), threshold[0]) | greater_bits(load<float>(row + kWidth), threshold[1])
-                                                                       << kWidth;
-    for (; bits != 0; bits &= bits - 1) {
-      const int lane = __builtin_ctz(bits);
+    const float* scores = state.pending[g] + m * kWidth;
+    for (unsigned bits = greater_bits(load<float>(scores), threshold); bits != 0; bits &= bits - 1) {
+      const int i = __builtin_ctz(bits), lane = g * kWidth + i;
       const std::int64_t at = lane * scratch.list_stride + state.count[lane]++;
-      scratch.list_scores[at] = row[lane];
-      scratch.list_keys[at] = state.pending_keys[m];
+      scratch.list_scores[at] = scores[i];
+      scratch.list_keys[at] = state.pending_keys[g][m];
     }
   }
 }
@@ -211,39 +210,38 @@ inline void keep_largest(int lane, const StreamScratch& scratch, EntmaxState& st
   state.limit[lane] = kept + (kept > kFirstLimit ? kept : kFirstLimit);
 }
 
-// Sorts the waiting keys in; those of places not filled are masked.
-[[gnu::noinline]] inline void flush_pending(const Normalizer<float>& norm, const StreamScratch& scratch,
+// Sorts the waiting keys of vector g in; those of places not filled are masked.
+[[gnu::noinline]] inline void flush_pending(int g, const Normalizer<float>& norm, const StreamScratch& scratch,
                                             EntmaxState& state) {
-  for (int m = state.waiting; m < kPending; ++m) {
-    store<float>(state.pending + m * kRows, splat<float>(Simd<float>::kMasked));
-    store<float>(state.pending + m * kRows + kWidth, splat<float>(Simd<float>::kMasked));
-    state.pending_keys[m] = 0;
+  float* pending = state.pending[g];
+  for (int m = state.waiting[g]; m < kPending; ++m) {
+    store<float>(pending + m * kWidth, splat<float>(Simd<float>::kMasked));
+    state.pending_keys[g][m] = 0;
   }
-  state.waiting = 0;
-  sort_in(scratch, state);
+  state.waiting[g] = 0;
+  sort_in(scratch, state, g);
   // The weaker half of the subset rule, good enough for peaked rows: tau >= top - 1 in units of (alpha - 1) * score.
-  for (int g = 0; g < 2 && state.topk == 0; ++g) {
-    Vec<float> top = load<float>(state.pending + g * kWidth);
-    for (int m = 1; m < kPending; ++m) top = larger(load<float>(state.pending + m * kRows + g * kWidth), top);
+  if (state.topk == 0) {
+    Vec<float> top = load<float>(pending);
+    for (int m = 1; m < kPending; ++m) top = larger(load<float>(pending + m * kWidth), top);
     const Vec<float> size = larger(top, -top), known = load<float>(state.threshold + g * kWidth);
     store<float>(state.threshold + g * kWidth, larger(top - norm.beta * 1.00001F - size * 1e-6F, known));
   }
+  const int begin = g * kWidth, end = begin + kWidth;
   std::int32_t full = 0;
-  for (int lane = 0; lane < kRows; ++lane) full |= state.count[lane] >= state.limit[lane] ? 1 : 0;
+  for (int lane = begin; lane < end; ++lane) full |= state.count[lane] >= state.limit[lane] ? 1 : 0;
   if (full == 0) return;
-  for (int lane = 0; lane < kRows; ++lane)
+  for (int lane = begin; lane < end; ++lane)
     if (state.count[lane] >= state.limit[lane]) tighten(lane, norm, scratch, state);
 }
 
-// Puts the scores [2 vectors] of `key` among the waiting where a row wants it.
-inline void offer(Vec<float> low, Vec<float> high, std::int64_t key, const Normalizer<float>& norm,
+// Puts the scores of `key` for vector g among the waiting where a row wants it.
+inline void offer(Vec<float> scores, int g, std::int64_t key, const Normalizer<float>& norm,
                   const StreamScratch& scratch, EntmaxState& state) {
-  const Vec<float> threshold[2] = {load<float>(state.threshold), load<float>(state.threshold + kWidth)};
-  if (is_empty(join(lanes_above(low, threshold[0]), lanes_above(high, threshold[1])))) return;
-  store<float>(state.pending + state.waiting * kRows, low);
-  store<float>(state.pending + state.waiting * kRows + kWidth, high);
-  state.pending_keys[state.waiting] = static_cast<std::int32_t>(key);
-  if (++state.waiting == kPending) flush_pending(norm, scratch, state);
+  if (is_empty(lanes_above(scores, load<float>(state.threshold + g * kWidth)))) return;
+  store<float>(state.pending[g] + state.waiting[g] * kWidth, scores);
+  state.pending_keys[g][state.waiting[g]] = static_cast<std::int32_t>(key);
+  if (++state.waiting[g] == kPending) flush_pending(g, norm, scratch, state);
 }
 
 }  // namespace lenbench::kernels::LENBENCH_KERNEL_VARIANT

@@ -102,15 +102,26 @@ constexpr float kTolerance = 1e-6F;
 constexpr float kNear = 2e-4F;
 constexpr float kAgain = 1e-5F;
 
+// The threshold looked at before, by vector, and its sums of x^(beta - 1) and of positive x.
+struct LastLook {
+  Vec<float> at[2], slopes[2], count[2];
+
+  void set(int g, Vec<float> threshold, const ThresholdSums& sums) {
+    at[g] = threshold, slopes[g] = sums.slopes.vector(g), count[g] = sums.count.vector(g);
+  }
+};
+
 // A step towards the root of F = 1 from the threshold `at`, in units of (alpha - 1) * (score - top), with these sums;
 // the lanes of `near` are there with it. Newton's on the beta-norm (docs/kernels.md) squares the error each time.
 // For alpha = 1.5, F is a parabola as long as the support stays: the step to its root leaves what crosses the
-// threshold on the way, N^2 step^3 / (6 sum x) if spread evenly. Far left of the root the whole support is taken as
-// spread evenly, so that F goes with the third power. One of N weights is at least 1 / N, so the root is at most
-// -N^(-1/2). `surely`: only Newton's steps, which always arrive.
+// threshold on the way, N^2 step^3 / (6 sum x) if spread evenly. Longer steps take F as a power of the distance to
+// where it ends, by its first two derivatives. One of N weights is at least 1 / N, so the root is at most -N^(-1/2).
+// After a step h much longer than this one, how N went on the way, N(u) = N - r u + q u^2 with the integral
+// that sum x tells, says what crosses: r step^3 / 3 - q step^4 / 6, but for a tenth and for the chance of r step keys.
+// `surely`: only Newton's steps, which always arrive.
 template <Shape kShape>
-inline Vec<float> threshold_step(const ThresholdSums& sums, int g, Vec<float> at, float beta, bool surely,
-                                 Int<float>& near) {
+inline Vec<float> threshold_step(const ThresholdSums& sums, int g, Vec<float> at, const LastLook& last, float beta,
+                                 bool surely, Int<float>& near) {
   using Mask = decltype(at > at);
   const Vec<float> one = splat<float>(1), tiny = splat<float>(Simd<float>::kTiny);
   const Vec<float> f = sums.weights.vector(g), slopes = larger(sums.slopes.vector(g), tiny), excess = f - one;
@@ -119,13 +130,24 @@ inline Vec<float> threshold_step(const ThresholdSums& sums, int g, Vec<float> at
   near = (Int<float>)(distance < splat<float>(kNear));
   if (kShape == Shape::kSquare && !surely) {
     const Vec<float> count = larger(sums.count.vector(g), one), inside = slopes * slopes - count * excess;
-    const Vec<float> parabola = excess / (slopes + root(larger(inside, Vec<float>{})));
-    const Vec<float> crossed = count * count * parabola * parabola * parabola / (6.0F * slopes);
-    const Int<float> close = (Int<float>)(f < splat<float>(1.5F));
-    near |= close & (Int<float>)(larger(crossed, -crossed) < splat<float>(2 * kTolerance));
-    const Vec<float> even = 1.5F * (f - exp<float>(log<float>(larger(f, one)) * (2.0F / 3))) / slopes;
+    const Vec<float> bend = root(larger(inside, Vec<float>{}));
+    const Vec<float> parabola = excess / (slopes + bend);
+    const Vec<float> h = at - last.at[g];
+    const Vec<float> ends = (last.count[g] - count) / h, whole = ((last.slopes[g] - slopes) / h - count) * 2.0F / h;
+    const Vec<float> q = 3.0F * (ends - whole) / h, r = 3.0F * whole - 2.0F * ends;
+    const Vec<float> seen = parabola * parabola * parabola * (r - 0.5F * q * parabola) * (1.0F / 3);
+    const Mask known =
+        (Mask)((Int<float>)(larger(parabola, -parabola) * 4.0F < larger(h, -h)) & (Int<float>)(bend > 0.5F * slopes));
+    // F = (distance to where it ends)^power here, by its first two derivatives.
+    const Vec<float> ratio = larger(2.0F * slopes * slopes / (count * larger(f, tiny)), splat<float>(1.001F));
+    const Vec<float> power = larger(ratio / (ratio - one), splat<float>(2)), end = power * f / (2.0F * slopes);
+    const Vec<float> guessed = end * (one - exp<float>(log<float>(larger(f, tiny)) / -power));
     const Vec<float> most = -one / root(count) - at;
-    step = select((Mask)close, parabola, select(even < most, even, most));
+    step = select(known, parabola - seen / (2.0F * bend), select(guessed < most, guessed, most));
+    const Vec<float> many = larger(r * step, -r * step), few = 0.04F * many + root(many) + 1.0F;
+    const Vec<float> crossed = step * step * select(known, few, count * count * step / (6.0F * slopes));
+    near |=
+        (Int<float>)(f < splat<float>(1.5F)) & (Int<float>)(larger(crossed, -crossed) < splat<float>(2 * kTolerance));
   }
   return select(distance > splat<float>(kTolerance), step, Vec<float>{});
 }
@@ -138,6 +160,7 @@ struct DenseTile {
   ThresholdSums guessed;
   Vec<float> top[2], high[2], low[2];  // high + low is the threshold of (alpha - 1) * (score - top)
   Int<float> open[2];                  // lanes whose threshold is not yet near enough
+  LastLook last;
   LaneSum<float> sums, logs;
   Int<float> alive[2];
   float sink[kRows];
@@ -149,14 +172,15 @@ inline void start_from_guess(const Normalizer<float>& norm, DenseTile& at) {
   for (int g = 0; g < 2; ++g) {
     Int<float> near;
     const Vec<float> distance = (at.top[g] - at.guess.top[g]) * norm.scale, start = at.guess.value[g] - distance;
-    const Vec<float> moved = start + threshold_step<kShape>(at.guessed, g, start, norm.beta, false, near);
+    at.last.set(g, start, at.guessed);
+    const Vec<float> moved = start + threshold_step<kShape>(at.guessed, g, start, at.last, norm.beta, false, near);
     // Where the guess kept nothing, or its top was too far below for these digits, start from the left end.
     const Int<float> usable = (Int<float>)(at.guessed.weights.vector(g) > splat<float>(0.01F)) &
                               (Int<float>)(distance < one) & (Int<float>)(moved > -one) &
                               (Int<float>)(moved < Vec<float>{});
     at.high[g] = select((decltype(one > one))usable, moved, -one);
     at.low[g] = Vec<float>{};
-    at.open[g] = ~(usable & near);
+    at.open[g] = ~(usable & near) & (Int<float>)(at.tile.seen[g] > Vec<float>{});
   }
 }
 
@@ -181,8 +205,9 @@ inline void solve_dense(const Normalizer<float>& norm, DenseTile& at) {
     }
     for (int g = 0; g < 2; ++g) {
       Int<float> near;
-      const Vec<float> step =
-          threshold_step<kShape>(sums, g, at.high[g] + at.low[g], norm.beta, round >= kQuickRounds, near);
+      const Vec<float> here = at.high[g] + at.low[g],
+                       step = threshold_step<kShape>(sums, g, here, at.last, norm.beta, round >= kQuickRounds, near);
+      at.last.set(g, here, sums);
       const Vec<float> rest = at.low[g] + select((decltype(step > step))at.open[g], step, Vec<float>{}),
                        next = at.high[g] + rest;
       at.low[g] = (at.high[g] - next) + rest;

@@ -174,9 +174,11 @@ inline void finish_sparse(const StreamHead& head, const Normalizer<float>& norm,
                           StreamingCounters& counters) {
   const auto& [tile, scratch, state, screen, begin] = at;
   score_waiting(head, norm, scratch, at.state, at.screen);
-  if (state.waiting > 0) flush_pending(norm, scratch, at.state);
+  for (int g = 0; g < 2; ++g)
+    if (state.waiting[g] > 0) flush_pending(g, norm, scratch, at.state);
   for (int i = 0; i < tile.used && head.topk > 0; ++i) keep_largest(i, scratch, at.state);
-  if (tile.most > 0 && head.options.certify) certify_keys(head, tile, 0, begin, nullptr, 0, scratch, state, counters);
+  if (tile.most > 0 && head.options.certify)
+    certify_keys(head, tile, 0, kRows, 0, begin, nullptr, 0, scratch, state, counters);
   const Normalizer<double> exact = make_normalizer<double>(head.alpha);
   for (int i = 0; i < tile.used; ++i) {
     at.state.pushed += state.count[i] - state.kept[i];

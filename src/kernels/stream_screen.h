@@ -6,6 +6,12 @@
 
 namespace lenbench::kernels::LENBENCH_KERNEL_VARIANT {
 
+// Keys that a row of vector g may want, in order: fewer than a panel wait there, and a panel may add all of its own.
+struct FoundKeys {
+  std::int32_t keys[2][2 * kPanelKeys];
+  std::int64_t count[2] = {};
+};
+
 // With q = u x + r and k = w y + s (x, y integer codes; u, w scales; r, s what rounding left):
 //   q . k = u w x . y + r . k + u x . s  <=  u w x . y + |r| |k| + |u x| |s|.
 // So x . y <= (threshold - |r| |k| - |u x| |s|) / (u w) proves q . k <= threshold; |r| here also covers the rounding of
@@ -73,8 +79,7 @@ inline void encode_queries(const StreamHead& head, const QueryTile& tile, const 
       }
       __builtin_memcpy(codes + first * kRows + g * 4 * kWidth, &four, sizeof(four));
     }
-    const Int<float> start =
-        kHalfSums ? (sums[0] * -128 & 0xffff) | sums[1] * -128 << 16 : (sums[0] + sums[1]) * -128;
+    const Int<float> start = kHalfSums ? (sums[0] * -128 & 0xffff) | sums[1] * -128 << 16 : (sums[0] + sums[1]) * -128;
     __builtin_memcpy(made.start + g * kWidth, &start, sizeof(start));
     for (int i = 0; i < kWidth; ++i) norms[i] = static_cast<float>(tile.norm[g * kWidth + i]);
     store<float>(made.inverse + g * kWidth, inverse);
@@ -129,9 +134,9 @@ inline Codes load_codes(const void* from) {
   return codes;
 }
 
-// Appends the keys first .. first + kBlock - 1 that a row may want to `found`; returns the end.
-inline std::int32_t* screen_block(const StreamHead& head, const QueryCodes& query, std::int64_t first,
-                                  const Int<float> (&bound)[2], std::int32_t* found) {
+// Appends those of the keys first .. first + kBlock - 1 that a row may want to the lists of its vector.
+inline void screen_block(const StreamHead& head, const QueryCodes& query, std::int64_t first,
+                         const Int<float> (&bound)[2], FoundKeys& found) {
   const std::uint8_t* keys = head.codes + first * head.code_stride;
   const std::int64_t stride = head.code_stride;
   Codes sums[kBlock][2];
@@ -151,37 +156,37 @@ inline std::int32_t* screen_block(const StreamHead& head, const QueryCodes& quer
       sums[m][1] = add_products(sums[m][1], key, high);
     }
   }
-  LaneSet wanted[kBlock], any = {};
+#pragma GCC unroll 2
+  for (int g = 0; g < 2; ++g) {
+    LaneSet wanted[kBlock], any = {};
 #pragma GCC unroll 16
-  for (int m = 0; m < kBlock; ++m) {
-    wanted[m] = join(sums_above(sums[m][0], bound[0]), sums_above(sums[m][1], bound[1]));
-    any = join(any, wanted[m]);
-  }
-  if (is_empty(any)) return found;
+    for (int m = 0; m < kBlock; ++m) {
+      wanted[m] = sums_above(sums[m][g], bound[g]);
+      any = join(any, wanted[m]);
+    }
+    if (is_empty(any)) continue;
+    std::int64_t count = found.count[g];
 #pragma GCC unroll 16
-  for (int m = 0; m < kBlock; ++m) {
-    *found = static_cast<std::int32_t>(first + m);
-    found += is_empty(wanted[m]) ? 0 : 1;
+    for (int m = 0; m < kBlock; ++m) {
+      found.keys[g][count] = static_cast<std::int32_t>(first + m);
+      count += is_empty(wanted[m]) ? 0 : 1;
+    }
+    found.count[g] = count;
   }
-  return found;
 }
 
-inline std::int32_t* screen_panel(const StreamHead& head, const QueryCodes& query, const float* threshold,
-                                  std::int64_t panel, std::int32_t* found) {
+inline void screen_panel(const StreamHead& head, const QueryCodes& query, const float* threshold, std::int64_t panel,
+                         FoundKeys& found) {
   Int<float> bound[2];
   screen_bounds(head, query, threshold, panel, bound);
   for (std::int64_t j = panel * kPanelKeys; j < (panel + 1) * kPanelKeys; j += kBlock)
-    found = screen_block(head, query, j, bound, found);
-  return found;
+    screen_block(head, query, j, bound, found);
 }
 #else
 constexpr bool kHasScreen = false;
 struct QueryCodes {};
 inline void encode_queries(const StreamHead&, const QueryTile&, const StreamScratch&, QueryCodes&) {}
-inline std::int32_t* screen_panel(const StreamHead&, const QueryCodes&, const float*, std::int64_t,
-                                  std::int32_t* found) {
-  return found;
-}
+inline void screen_panel(const StreamHead&, const QueryCodes&, const float*, std::int64_t, FoundKeys&) {}
 #endif
 
 }  // namespace lenbench::kernels::LENBENCH_KERNEL_VARIANT

@@ -63,7 +63,9 @@ inline void sweep_block(const StreamHead& head, const QueryTile& tile, std::int6
   }
   if (is_empty(any)) return;
 #pragma GCC unroll 16
-  for (int m = 0; m < kKeys; ++m) offer(sums[m][0], sums[m][1], first + m, norm, scratch, state);
+  for (int m = 0; m < kKeys; ++m)
+#pragma GCC unroll 2
+    for (int g = 0; g < 2; ++g) offer(sums[m][g], g, first + m, norm, scratch, state);
 }
 
 template <bool kMask, bool kBias>
@@ -81,33 +83,42 @@ inline void sweep_keys(const StreamHead& head, const QueryTile& tile, std::int64
 
 constexpr std::int64_t kFewestScreened = 1024;  // keys: for fewer, coding the queries costs more than it saves
 
-// Scores kKeys keys of a list, as sweep_block does.
+constexpr int kListBlock = 2 * kBlock;  // keys of a list scored together, for one vector of rows
+
+// Scores kKeys keys of a list for vector g, as sweep_block does.
 template <int kKeys>
-inline void sweep_listed(const StreamHead& head, const std::int32_t* keys, const Normalizer<float>& norm,
+inline void sweep_listed(const StreamHead& head, int g, const std::int32_t* keys, const Normalizer<float>& norm,
                          const StreamScratch& scratch, EntmaxState& state) {
+  constexpr std::int64_t kStep = 4;  // channels a key's address is used for
   const float* rows[kKeys];
   for (int m = 0; m < kKeys; ++m) rows[m] = head.k + keys[m] * head.k_stride;
-  Vec<float> sums[kKeys][2] = {};
-  for (std::int64_t c = 0; c < head.head_size; ++c) {
-    const Vec<float> low = load<float>(scratch.queries + c * kRows),
-                     high = load<float>(scratch.queries + c * kRows + kWidth);
-#pragma GCC unroll 16
-    for (int m = 0; m < kKeys; ++m) {
-      const Vec<float> key = splat<float>(rows[m][c]);
-      sums[m][0] += key * low;
-      sums[m][1] += key * high;
-    }
+  const float* queries = scratch.queries + g * kWidth;
+  Vec<float> sums[kKeys] = {};
+  std::int64_t c = 0;
+  for (; c + kStep <= head.head_size; c += kStep) {
+    Vec<float> query[kStep];
+#pragma GCC unroll 4
+    for (int i = 0; i < kStep; ++i) query[i] = load<float>(queries + (c + i) * kRows);
+#pragma GCC unroll 32
+    for (int m = 0; m < kKeys; ++m)
+#pragma GCC unroll 4
+      for (int i = 0; i < kStep; ++i) sums[m] += splat<float>(rows[m][c + i]) * query[i];
   }
-#pragma GCC unroll 16
-  for (int m = 0; m < kKeys; ++m) offer(sums[m][0], sums[m][1], keys[m], norm, scratch, state);
+  for (; c < head.head_size; ++c) {
+    const Vec<float> query = load<float>(queries + c * kRows);
+#pragma GCC unroll 32
+    for (int m = 0; m < kKeys; ++m) sums[m] += splat<float>(rows[m][c]) * query;
+  }
+#pragma GCC unroll 32
+  for (int m = 0; m < kKeys; ++m) offer(sums[m], g, keys[m], norm, scratch, state);
 }
 
-// Scores keys begin .. end - 1, which were left out, and keeps the smallest distance up to a row's threshold. `kept`
-// keys among them, in order, were not left out.
-[[gnu::noinline]] inline void certify_keys(const StreamHead& head, const QueryTile& tile, std::int64_t begin,
-                                           std::int64_t end, const std::int32_t* kept, std::int64_t num_kept,
-                                           const StreamScratch& scratch, const EntmaxState& state,
-                                           StreamingCounters& counters) {
+// Scores keys begin .. end - 1, which were left out for lanes lane .. lane_end - 1, and keeps the smallest distance up
+// to a row's threshold. `kept` keys among them, in order, were not left out.
+[[gnu::noinline]] inline void certify_keys(const StreamHead& head, const QueryTile& tile, int lane, int lane_end,
+                                           std::int64_t begin, std::int64_t end, const std::int32_t* kept,
+                                           std::int64_t num_kept, const StreamScratch& scratch,
+                                           const EntmaxState& state, StreamingCounters& counters) {
   alignas(64) float scores[kRows];
   for (std::int64_t j = begin; j < end; ++j) {
     if (num_kept > 0 && *kept == j) {
@@ -117,7 +128,7 @@ inline void sweep_listed(const StreamHead& head, const std::int32_t* keys, const
     multiply<float>(1, kRows, head.head_size, {head.k + j * head.k_stride, head.k_stride, 1}, scratch.queries, kRows,
                     scores, kRows, false);
     bias_and_mask(tile, j, 1, 1, head.slope, scores);
-    for (int i = 0; i < tile.used; ++i) {
+    for (int i = lane; i < lane_end && i < tile.used; ++i) {
       if (tile.visible[i] <= j) continue;
       const float margin = state.threshold[i] - scores[i];
       if (margin < counters.least_margin) counters.least_margin = margin;
@@ -130,25 +141,40 @@ inline void sweep_listed(const StreamHead& head, const std::int32_t* keys, const
 struct ScreenState {
   alignas(64) QueryCodes query;
   bool on = false;
-  std::int32_t found[2 * kPanelKeys];  // keys let through that wait to be scored together
-  std::int64_t waiting = 0;
+  FoundKeys found;          // keys let through that wait to be scored together
   std::int64_t paused = 0;  // panels still to be scored outright
 };
 
 // Scores what waits, so that lists stay in the order of keys.
 inline void score_waiting(const StreamHead& head, const Normalizer<float>& norm, const StreamScratch& scratch,
                           EntmaxState& state, ScreenState& screen) {
-  for (std::int64_t i = 0; i < screen.waiting; ++i) sweep_listed<1>(head, screen.found + i, norm, scratch, state);
-  screen.waiting = 0;
+  for (int g = 0; g < 2; ++g) {
+    for (std::int64_t i = 0; i < screen.found.count[g]; ++i)
+      sweep_listed<1>(head, g, screen.found.keys[g] + i, norm, scratch, state);
+    screen.found.count[g] = 0;
+  }
 }
 
-// Keys begin .. end - 1, all visible to every row, panel by panel through the byte screen. Where the screen lets half
-// the keys of a panel through, the next panels are scored outright.
+// Scores the keys let through for vector g but for the last few, which wait for more.
+inline void score_found(const StreamHead& head, int g, const Normalizer<float>& norm, const StreamScratch& scratch,
+                        EntmaxState& state, FoundKeys& found) {
+  std::int32_t* const keys = found.keys[g];
+  std::int64_t i = 0;
+  for (; i + kListBlock <= found.count[g]; i += kListBlock)
+    sweep_listed<kListBlock>(head, g, keys + i, norm, scratch, state);
+  if (i == 0) return;
+  const std::int64_t left = found.count[g] - i;
+  for (std::int64_t rest = 0; rest < left; ++rest) keys[rest] = keys[i + rest];
+  found.count[g] = left;
+}
+
+// Keys begin .. end - 1, all visible to every row, panel by panel through the byte screen, each half of the rows with a
+// list of its own. Where the screen lets half the keys of a panel through, the next panels are scored outright.
 inline void sweep_screened(const StreamHead& head, const QueryTile& tile, std::int64_t begin, std::int64_t end,
                            const Normalizer<float>& norm, const StreamScratch& scratch, EntmaxState& state,
                            ScreenState& screen, RowsAhead<>& ahead, StreamingCounters& counters) {
   constexpr std::int64_t kPause = 24;  // panels
-  std::int64_t scored = 0, screened = 0;
+  std::int64_t screened = 0;
   const auto outright = [&](std::int64_t from, std::int64_t to) {
     if (from >= to) return;
     score_waiting(head, norm, scratch, state, screen);
@@ -164,20 +190,24 @@ inline void sweep_screened(const StreamHead& head, const QueryTile& tile, std::i
       outright(first, first + kPanelKeys);
       continue;
     }
-    std::int32_t* const found = screen.found;
-    const std::int64_t waiting = screen.waiting;
-    const std::int64_t count = screen_panel(head, screen.query, state.threshold, panel, found + waiting) - found;
-    if (head.options.certify)
-      certify_keys(head, tile, first, first + kPanelKeys, found + waiting, count - waiting, scratch, state, counters);
-    if (count - waiting > kPanelKeys / 2) screen.paused = kPause;
+    FoundKeys& found = screen.found;
+    const std::int64_t waiting[2] = {found.count[0], found.count[1]};
+    screen_panel(head, screen.query, state.threshold, panel, found);
     ++screened;
-    scored += count - waiting;
-    std::int64_t i = 0;
-    for (; i + kBlock <= count; i += kBlock) sweep_listed<kBlock>(head, found + i, norm, scratch, state);
-    for (screen.waiting = 0; i < count; ++i) found[screen.waiting++] = found[i];
+    std::int64_t passed = 0;
+    for (int g = 0; g < 2; ++g) {
+      const std::int64_t count = found.count[g] - waiting[g];
+      const int lane = g * kWidth, rows = tile.used < lane ? 0 : tile.used - lane < kWidth ? tile.used - lane : kWidth;
+      passed += count;
+      counters.scored_pairs += count * rows;
+      if (head.options.certify)
+        certify_keys(head, tile, lane, lane + kWidth, first, first + kPanelKeys, found.keys[g] + waiting[g], count,
+                     scratch, state, counters);
+    }
+    if (passed > kPanelKeys) screen.paused = kPause;
+    for (int g = 0; g < 2; ++g) score_found(head, g, norm, scratch, state, found);
   }
   counters.screened_pairs += screened * kPanelKeys * tile.used;
-  counters.scored_pairs += scored * tile.used;
   outright(end_panel * kPanelKeys, end);
 }
 
