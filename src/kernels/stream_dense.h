@@ -166,6 +166,8 @@ struct DenseTile {
   float sink[kRows];
 };
 
+inline Int<float> live_lanes(const DenseTile& at, int g) { return (Int<float>)(at.tile.seen[g] > Vec<float>{}); }
+
 template <Shape kShape>
 inline void start_from_guess(const Normalizer<float>& norm, DenseTile& at) {
   const Vec<float> one = splat<float>(1);
@@ -180,7 +182,7 @@ inline void start_from_guess(const Normalizer<float>& norm, DenseTile& at) {
                               (Int<float>)(moved < Vec<float>{});
     at.high[g] = select((decltype(one > one))usable, moved, -one);
     at.low[g] = Vec<float>{};
-    at.open[g] = ~(usable & near) & (Int<float>)(at.tile.seen[g] > Vec<float>{});
+    at.open[g] = ~(usable & near) & live_lanes(at, g);
   }
 }
 
@@ -339,7 +341,7 @@ inline void dense_shape(const StreamHead& head, const Normalizer<float>& norm, D
     // More crossed the threshold than was reckoned with: on from there.
     for (int g = 0; g < 2; ++g) {
       const Vec<float> excess = at->sums.vector(g) - splat<float>(1);
-      at->open[g] = (Int<float>)(larger(excess, -excess) > splat<float>(kAgain));
+      at->open[g] = (Int<float>)(larger(excess, -excess) > splat<float>(kAgain)) & live_lanes(*at, g);
     }
     if (any_lane(at->open[0] | at->open[1])) {
       solve_dense<kShape>(norm, *at);
