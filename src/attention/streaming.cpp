@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 #include <vector>
 
 #include "attention/cuda.h"
@@ -195,6 +196,14 @@ void sharpen(const AttendRequest& request, const KernelInputs& inputs, Swept& fi
 }
 
 }  // namespace
+
+void check_instruction_set() {
+  try {
+    kernels::kernel_variant();
+  } catch (const std::invalid_argument& error) {
+    throw Error(error.what());
+  }
+}
 
 bool wants_gradient(const AttendRequest& request) {
   if (!at::GradMode::is_enabled()) return false;

@@ -8,6 +8,9 @@ namespace lenbench {
 // Rows and keys up to which training materialises weights in the fused kernels.
 inline constexpr std::int64_t kMaxTrainingRows = 4096;
 
+// Error where the environment names an instruction set for the kernels that the CPU lacks.
+void check_instruction_set();
+
 // True when attend must record a gradient for the request.
 bool wants_gradient(const AttendRequest& request);
 

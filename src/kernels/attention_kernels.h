@@ -123,7 +123,8 @@ extern template void attend_backward(const Problem<double>&, View<const double>,
                                      const Gradients<double>&);
 
 // The instruction set of this process: the best of "avx512" (with VNNI), "avx2" and "baseline" that the CPU has, or the
-// one that the environment variable LENBENCH_KERNELS names; Error where the CPU lacks that.
+// one that the environment variable LENBENCH_KERNELS names; std::invalid_argument where
+// the CPU lacks that.
 const char* kernel_variant();
 
 }  // namespace lenbench::kernels

@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
-#include "base/error.h"
 #include "kernels/variant.h"
 #include "kernels/work_queue.h"
 
@@ -38,7 +38,8 @@ const Variant& choose_variant() {
     if (std::string_view(one->name) == wanted) return *one;
     names += (names.empty() ? "" : ", ") + std::string(one->name);
   }
-  throw Error("LENBENCH_KERNELS names '" + std::string(wanted) + "', which this CPU cannot run: one of " + names);
+  throw std::invalid_argument("LENBENCH_KERNELS names '" + std::string(wanted) +
+                              "', which this CPU cannot run: one of " + names);
 }
 
 }  // namespace

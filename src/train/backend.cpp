@@ -4,6 +4,7 @@
 #include <c10/util/Exception.h>
 #include <torch/version.h>
 
+#include "attention/streaming.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "c10d/store.h"
@@ -31,6 +32,8 @@ auto within_memory(const std::string& what, const Work& work) {
 
 class TorchBackend : public Backend {
  public:
+  TorchBackend() { check_instruction_set(); }
+
   std::string torch_version() const override { return TORCH_VERSION; }
 
   std::unique_ptr<Predictor> open(const std::string& checkpoint_path, const OpenOptions& options) override {
