@@ -42,6 +42,17 @@ TEST(Devices, CudaIsUsedOrSaysInOneLineWhatIsMissing) {
   EXPECT_NE(other.err.find("--device is 'tpu'"), std::string::npos) << other.err;
 }
 
+TEST(TorchRun, AnInstructionSetTheCpuLacksIsRefused) {
+  Surroundings where = bundled();
+  where.environment["LENBENCH_KERNELS"] = "mmx";
+  const Outcome outcome =
+      lenbench({"run", "recall-asentmax-nape", "--tasks", "recall", "--lengths", "64", "--samples", "2"}, where);
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.err.rfind("lenbench: error: LENBENCH_KERNELS names 'mmx', which this CPU cannot run: one of ", 0),
+            0U)
+      << outcome.err;
+}
+
 TEST(TorchRun, RecordsSayWhereHeadsLookForRightAndWrongAnswers) {
   const TempFolder folder;
   const std::string path = folder.path("r.jsonl");
