@@ -38,8 +38,7 @@ const Variant& choose_variant() {
     if (std::string_view(one->name) == wanted) return *one;
     names += (names.empty() ? "" : ", ") + std::string(one->name);
   }
-  throw std::invalid_argument("LENBENCH_KERNELS names '" + std::string(wanted) +
-                              "', which this CPU cannot run: one of " + names);
+  throw std::invalid_argument("LENBENCH_KERNELS is '" + std::string(wanted) + "': this CPU runs " + names);
 }
 
 }  // namespace

@@ -106,8 +106,12 @@ constexpr float kAgain = 1e-5F;
 struct LastLook {
   Vec<float> at[2], slopes[2], count[2];
 
-  void set(int g, Vec<float> threshold, const ThresholdSums& sums) {
-    at[g] = threshold, slopes[g] = sums.slopes.vector(g), count[g] = sums.count.vector(g);
+  // For the lanes of `moving` only: what another lane of the tile needs must not show in this one.
+  void set(int g, Int<float> moving, Vec<float> threshold, const ThresholdSums& sums) {
+    const auto lanes = (decltype(threshold > threshold))moving;
+    at[g] = select(lanes, threshold, at[g]);
+    slopes[g] = select(lanes, sums.slopes.vector(g), slopes[g]);
+    count[g] = select(lanes, sums.count.vector(g), count[g]);
   }
 };
 
@@ -132,22 +136,24 @@ inline Vec<float> threshold_step(const ThresholdSums& sums, int g, Vec<float> at
     const Vec<float> count = larger(sums.count.vector(g), one), inside = slopes * slopes - count * excess;
     const Vec<float> bend = root(larger(inside, Vec<float>{}));
     const Vec<float> parabola = excess / (slopes + bend);
-    const Vec<float> h = at - last.at[g];
+    const Vec<float> h = at - last.at[g], length = larger(h, -h);
     const Vec<float> ends = (last.count[g] - count) / h, whole = ((last.slopes[g] - slopes) / h - count) * 2.0F / h;
     const Vec<float> q = 3.0F * (ends - whole) / h, r = 3.0F * whole - 2.0F * ends;
     const Vec<float> seen = parabola * parabola * parabola * (r - 0.5F * q * parabola) * (1.0F / 3);
-    const Mask known =
-        (Mask)((Int<float>)(larger(parabola, -parabola) * 4.0F < larger(h, -h)) & (Int<float>)(bend > 0.5F * slopes));
+    const Mask known = (Mask)((Int<float>)(larger(parabola, -parabola) * 4.0F < length) & (Int<float>)(length < one) &
+                              (Int<float>)(bend > 0.5F * slopes));
+    const Vec<float> short_step = select(known, parabola - seen / (2.0F * bend), parabola);
+    const Vec<float> many = larger(r * short_step, -r * short_step), few = 0.04F * many + root(many) + 1.0F;
+    const Vec<float> crossed =
+        short_step * short_step * select(known, few, count * count * short_step / (6.0F * slopes));
+    near |=
+        (Int<float>)(f < splat<float>(1.5F)) & (Int<float>)(larger(crossed, -crossed) < splat<float>(2 * kTolerance));
     // F = (distance to where it ends)^power here, by its first two derivatives.
     const Vec<float> ratio = larger(2.0F * slopes * slopes / (count * larger(f, tiny)), splat<float>(1.001F));
     const Vec<float> power = larger(ratio / (ratio - one), splat<float>(2)), end = power * f / (2.0F * slopes);
     const Vec<float> guessed = end * (one - exp<float>(log<float>(larger(f, tiny)) / -power));
     const Vec<float> most = -one / root(count) - at;
-    step = select(known, parabola - seen / (2.0F * bend), select(guessed < most, guessed, most));
-    const Vec<float> many = larger(r * step, -r * step), few = 0.04F * many + root(many) + 1.0F;
-    const Vec<float> crossed = step * step * select(known, few, count * count * step / (6.0F * slopes));
-    near |=
-        (Int<float>)(f < splat<float>(1.5F)) & (Int<float>)(larger(crossed, -crossed) < splat<float>(2 * kTolerance));
+    step = select((Mask)(near | (Int<float>)known), short_step, select(guessed < most, guessed, most));
   }
   return select(distance > splat<float>(kTolerance), step, Vec<float>{});
 }
@@ -174,7 +180,7 @@ inline void start_from_guess(const Normalizer<float>& norm, DenseTile& at) {
   for (int g = 0; g < 2; ++g) {
     Int<float> near;
     const Vec<float> distance = (at.top[g] - at.guess.top[g]) * norm.scale, start = at.guess.value[g] - distance;
-    at.last.set(g, start, at.guessed);
+    at.last.set(g, ~Int<float>{}, start, at.guessed);
     const Vec<float> moved = start + threshold_step<kShape>(at.guessed, g, start, at.last, norm.beta, false, near);
     // Where the guess kept nothing, or its top was too far below for these digits, start from the left end.
     const Int<float> usable = (Int<float>)(at.guessed.weights.vector(g) > splat<float>(0.01F)) &
@@ -209,7 +215,7 @@ inline void solve_dense(const Normalizer<float>& norm, DenseTile& at) {
       Int<float> near;
       const Vec<float> here = at.high[g] + at.low[g],
                        step = threshold_step<kShape>(sums, g, here, at.last, norm.beta, round >= kQuickRounds, near);
-      at.last.set(g, here, sums);
+      at.last.set(g, at.open[g], here, sums);
       const Vec<float> rest = at.low[g] + select((decltype(step > step))at.open[g], step, Vec<float>{}),
                        next = at.high[g] + rest;
       at.low[g] = (at.high[g] - next) + rest;

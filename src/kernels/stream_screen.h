@@ -47,9 +47,10 @@ inline void encode_queries(const StreamHead& head, const QueryTile& tile, const 
                            QueryCodes& made) {
   std::int8_t* codes = scratch.query_codes;
   made.codes = codes;
-  // Rounding adds at most half a code a channel to a half norm.
-  const float room = 32700.0F / (head.code_half_norm > 1 ? head.code_half_norm : 1.0F) -
-                     0.5F * static_cast<float>(__builtin_sqrt(static_cast<double>(head.code_stride) / 2));
+  // Rounding adds at most half a code a channel to a half norm. Without half sums there is no such bound.
+  [[maybe_unused]] const float room =
+      32700.0F / (head.code_half_norm > 1 ? head.code_half_norm : 1.0F) -
+      0.5F * static_cast<float>(__builtin_sqrt(static_cast<double>(head.code_stride) / 2));
   for (int g = 0; g < 2; ++g) {
     const float* queries = scratch.queries + g * kWidth;
     Vec<float> largest = {}, halves[2] = {}, norms;
@@ -97,13 +98,12 @@ inline void screen_bounds(const StreamHead& head, const QueryCodes& query, const
   for (int g = 0; g < 2; ++g) {
     const Vec<float> margin =
         load<float>(query.error + g * kWidth) * key_norm + load<float>(query.norm + g * kWidth) * key_error;
-    const Vec<float> lowest = load<float>(threshold + g * kWidth) - margin;
-    const Vec<float> dot = lowest * load<float>(query.inverse + g * kWidth) * scale;
-    // Relative rounding here is below 2^-20; beyond the largest sum there is, all or none pass in any case.
-    Vec<float> exact = dot - 1.5F - larger(dot, -dot) * 1e-6F;
-    exact = larger(exact, splat<float>(-kLargestDot));
-    exact = select(exact > splat<float>(kLargestDot), splat<float>(kLargestDot), exact);
-    bound[g] = __builtin_convertvector(exact, Int<float>);
+    const Vec<float> known = load<float>(threshold + g * kWidth), most = splat<float>(kLargestDot);
+    // Beyond the largest sum there is, all or none pass. Lanes without a row have the threshold infinity.
+    Vec<float> dot = larger((known - margin) * load<float>(query.inverse + g * kWidth) * scale, -most);
+    dot = select((dot > most) | (known > splat<float>(3e38F)), most, dot);
+    // Relative rounding here is below 2^-20.
+    bound[g] = __builtin_convertvector(dot - 1.5F - larger(dot, -dot) * 1e-6F, Int<float>);
   }
 }
 

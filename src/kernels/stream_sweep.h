@@ -174,6 +174,7 @@ inline void sweep_screened(const StreamHead& head, const QueryTile& tile, std::i
                            const Normalizer<float>& norm, const StreamScratch& scratch, EntmaxState& state,
                            ScreenState& screen, RowsAhead<>& ahead, StreamingCounters& counters) {
   constexpr std::int64_t kPause = 24;  // panels
+  const std::int64_t vectors = tile.used > kWidth ? 2 : 1;
   std::int64_t screened = 0;
   const auto outright = [&](std::int64_t from, std::int64_t to) {
     if (from >= to) return;
@@ -204,7 +205,7 @@ inline void sweep_screened(const StreamHead& head, const QueryTile& tile, std::i
         certify_keys(head, tile, lane, lane + kWidth, first, first + kPanelKeys, found.keys[g] + waiting[g], count,
                      scratch, state, counters);
     }
-    if (passed > kPanelKeys) screen.paused = kPause;
+    if (passed > vectors * kPanelKeys / 2) screen.paused = kPause;
     for (int g = 0; g < 2; ++g) score_found(head, g, norm, scratch, state, found);
   }
   counters.screened_pairs += screened * kPanelKeys * tile.used;

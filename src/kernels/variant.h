@@ -87,7 +87,7 @@ const Variant& variant();
 }
 #endif
 
-// The variant in use (chosen once per process), and all this CPU can run.
+// The variant in use, chosen once per process.
 const Variant& active_variant();
 
 }  // namespace lenbench::kernels

@@ -198,6 +198,50 @@ TEST_P(StreamingLaws, ScreeningChangesNoBit) {
   }
 }
 
+// Lanes of a tile without a row, and rows that see nothing, must not let every key through for the others.
+TEST(Streaming, LanesWithoutARowScreenAsWell) {
+  const auto scored = [](std::int64_t rows, std::int64_t masked) {
+    TestProblem<float> test(4096, 16, 1.5, 3, 4.0);
+    test.rows = rows;
+    test.out.resize(static_cast<std::size_t>(rows * 16));
+    test.visible.assign(static_cast<std::size_t>(rows), 4096);
+    for (std::int64_t i = 0; i < masked; ++i) test.visible[static_cast<std::size_t>(5 + 20 * i)] = 0;
+    return static_cast<double>(test.stream().scored_pairs) / static_cast<double>((rows - masked) * 4096);
+  };
+  const double full = scored(64, 0);
+  for (const std::int64_t rows : {33, 36, 48, 63}) EXPECT_LT(scored(rows, 0), 1.2 * full) << rows;
+  EXPECT_LT(scored(64, 3), 1.2 * full);
+}
+
+TEST(Streaming, ADenseRowsBitsAreItsOwn) {
+  for (const std::int64_t keys : {300, 2000}) {
+    for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+      for (const double scale : {0.1, 0.3, 0.5}) {
+        constexpr std::size_t kRows = 64, kSize = 8;
+        TestProblem<float> together(keys, kSize, 1.5, seed, scale);
+        // Scores on a lattice cross a threshold many at a time, which the search does not expect.
+        for (float& value : together.k) value = std::round(value * 2) / 2;
+        for (float& value : together.q) value = std::round(value * 50) / 50;
+        together.rows = kRows;
+        together.visible.assign(kRows, keys);
+        StreamingOptions options;
+        options.duplicates = false;
+        together.stream(options);
+        TestProblem<float> alone = together;
+        alone.rows = 1;
+        for (std::size_t r = 0; r < kRows; ++r) {
+          std::copy_n(together.q.begin() + static_cast<std::ptrdiff_t>(r * kSize), kSize, alone.q.begin());
+          alone.stream(options);
+          for (std::size_t c = 0; c < kSize; ++c)
+            ASSERT_EQ(alone.out[c], together.out[r * kSize + c]) << keys << " " << seed << " " << scale << " row " << r;
+          ASSERT_EQ(alone.entropy[0], together.entropy[r]);
+          ASSERT_EQ(alone.support[0], together.support[r]);
+        }
+      }
+    }
+  }
+}
+
 // Means of paper.md section 5: iid N(0, 1) scores, entropy divided by ln n.
 TEST(StreamingEntropy, MatchesThePaperOnRandomScores) {
   struct Case {
