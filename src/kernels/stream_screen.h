@@ -48,9 +48,8 @@ inline void encode_queries(const StreamHead& head, const QueryTile& tile, const 
   std::int8_t* codes = scratch.query_codes;
   made.codes = codes;
   // Rounding adds at most half a code a channel to a half norm. Without half sums there is no such bound.
-  [[maybe_unused]] const float room =
-      32700.0F / (head.code_half_norm > 1 ? head.code_half_norm : 1.0F) -
-      0.5F * static_cast<float>(__builtin_sqrt(static_cast<double>(head.code_stride) / 2));
+  const float room = 32700.0F / (head.code_half_norm > 1 ? head.code_half_norm : 1.0F) -
+                     0.5F * static_cast<float>(__builtin_sqrt(static_cast<double>(head.code_stride) / 2));
   for (int g = 0; g < 2; ++g) {
     const float* queries = scratch.queries + g * kWidth;
     Vec<float> largest = {}, halves[2] = {}, norms;
